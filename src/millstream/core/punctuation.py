@@ -1,0 +1,203 @@
+"""A punctuation is a promise in the stream: no later tuple on this arc matches its patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Pattern:
+    """What one attribute's values must be for a tuple to match (paper 004, section 3.2)."""
+
+    def matches(self, values: pa.Array) -> Mask:
+        raise NotImplementedError
+
+    def covers(self, other: Pattern) -> bool:
+        """True when every value that `other` matches is matched by this pattern too."""
+        raise NotImplementedError
+
+
+def _mask(values: pa.Array) -> Mask:
+    """A null comparison does not match: SQL's rule."""
+    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class Wildcard(Pattern):
+    """Any value, null included. An attribute that a punctuation does not mention is a wildcard."""
+
+    def matches(self, values: pa.Array) -> Mask:
+        return np.ones(len(values), dtype=np.bool_)
+
+    def covers(self, other: Pattern) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Empty(Pattern):
+    """No value at all: a punctuation with it promises nothing."""
+
+    def matches(self, values: pa.Array) -> Mask:
+        return np.zeros(len(values), dtype=np.bool_)
+
+    def covers(self, other: Pattern) -> bool:
+        return isinstance(other, Empty)
+
+
+@dataclass(frozen=True)
+class Constant(Pattern):
+    """Exactly this value; `None` stands for null."""
+
+    value: Any
+
+    def matches(self, values: pa.Array) -> Mask:
+        if self.value is None:
+            return _mask(pc.is_null(values))
+        return _mask(pc.equal(values, pa.scalar(self.value, type=values.type)))
+
+    def covers(self, other: Pattern) -> bool:
+        return isinstance(other, Empty) or other == self or (isinstance(other, OneOf) and other.values == (self.value,))
+
+
+@dataclass(frozen=True)
+class OneOf(Pattern):
+    """Any value of a list."""
+
+    values: tuple[Any, ...]
+
+    def matches(self, values: pa.Array) -> Mask:
+        return _mask(pc.is_in(values, value_set=pa.array(self.values, type=values.type)))
+
+    def covers(self, other: Pattern) -> bool:
+        if isinstance(other, Constant):
+            return other.value in self.values
+        if isinstance(other, OneOf):
+            return set(other.values) <= set(self.values)
+        return isinstance(other, Empty)
+
+
+@dataclass(frozen=True)
+class Range(Pattern):
+    """Values from `low` to `high`, each end inclusive or not; `None` leaves an end open."""
+
+    low: Any = None
+    high: Any = None
+    low_inclusive: bool = True
+    high_inclusive: bool = False
+
+    def matches(self, values: pa.Array) -> Mask:
+        mask = _mask(pc.is_valid(values))
+        if self.low is not None:
+            compare = pc.greater_equal if self.low_inclusive else pc.greater
+            mask &= _mask(compare(values, pa.scalar(self.low, type=values.type)))
+        if self.high is not None:
+            compare = pc.less_equal if self.high_inclusive else pc.less
+            mask &= _mask(compare(values, pa.scalar(self.high, type=values.type)))
+        return mask
+
+    def _holds(self, value: Any) -> bool:
+        if value is None:
+            return False
+        if self.low is not None and (value < self.low or (value == self.low and not self.low_inclusive)):
+            return False
+        return not (self.high is not None and (value > self.high or (value == self.high and not self.high_inclusive)))
+
+    def covers(self, other: Pattern) -> bool:
+        if isinstance(other, Constant):
+            return self._holds(other.value)
+        if isinstance(other, OneOf):
+            return all(self._holds(value) for value in other.values)
+        if isinstance(other, Range):
+            low_ok = self.low is None or (
+                other.low is not None
+                and (other.low > self.low or (other.low == self.low and (self.low_inclusive or not other.low_inclusive)))
+            )
+            high_ok = self.high is None or (
+                other.high is not None
+                and (other.high < self.high or (other.high == self.high and (self.high_inclusive or not other.high_inclusive)))
+            )
+            return low_ok and high_ok
+        return isinstance(other, Empty)
+
+
+@dataclass(frozen=True)
+class Punctuation:
+    """A pattern per attribute; attributes not named are wildcards, so `Punctuation(())` ends the stream."""
+
+    patterns: tuple[tuple[str, Pattern], ...]
+
+    @classmethod
+    def of(cls, patterns: Mapping[str, Pattern]) -> Punctuation:
+        kept = sorted((name, p) for name, p in patterns.items() if not isinstance(p, Wildcard))
+        return cls(tuple(kept))
+
+    @classmethod
+    def linear(cls, attribute: str, mark: Any) -> Punctuation:
+        """No later tuple has `attribute < mark`; equality is allowed."""
+        return cls(((attribute, Range(high=mark)),))
+
+    @classmethod
+    def end(cls) -> Punctuation:
+        """Matches everything: the stream is over."""
+        return cls(())
+
+    @property
+    def is_end(self) -> bool:
+        return not self.patterns
+
+    @property
+    def is_linear(self) -> bool:
+        """One attribute, everything below a mark."""
+        if len(self.patterns) != 1:
+            return False
+        pattern = self.patterns[0][1]
+        return isinstance(pattern, Range) and pattern.low is None and pattern.high is not None and not pattern.high_inclusive
+
+    def pattern(self, attribute: str) -> Pattern:
+        return dict(self.patterns).get(attribute, Wildcard())
+
+    def matches(self, batch: pa.RecordBatch) -> Mask:
+        """The tuples of the batch that this punctuation promises not to come."""
+        mask = np.ones(batch.num_rows, dtype=np.bool_)
+        for name, pattern in self.patterns:
+            mask &= pattern.matches(batch.column(name))
+        return mask
+
+    def covers(self, other: Punctuation) -> bool:
+        """True when this promise implies the other."""
+        return all(pattern.covers(other.pattern(name)) for name, pattern in self.patterns)
+
+    def renamed(self, names: Mapping[str, str]) -> Punctuation | None:
+        """The same promise under new names, or None when a named attribute is gone."""
+        if any(name not in names for name, _ in self.patterns):
+            return None
+        return Punctuation.of({names[name]: pattern for name, pattern in self.patterns})
+
+    def __str__(self) -> str:
+        if self.is_end:
+            return "<end>"
+        return "<" + ", ".join(f"{name} {_show(pattern)}" for name, pattern in self.patterns) + ">"
+
+
+def _show(pattern: Pattern) -> str:
+    match pattern:
+        case Constant(value):
+            return f"= {value}"
+        case OneOf(values):
+            return f"in {list(values)}"
+        case Range(low, high, low_inclusive, high_inclusive):
+            if low is None:
+                return f"{'<=' if high_inclusive else '<'} {high}"
+            if high is None:
+                return f"{'>=' if low_inclusive else '>'} {low}"
+            return f"in {'[' if low_inclusive else '('}{low}, {high}{']' if high_inclusive else ')'}"
+        case Empty():
+            return "none"
+    return "*"

@@ -1,0 +1,53 @@
+"""The types of the language as Arrow types, and how a value of time becomes an int64 of microseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Int64s = npt.NDArray[np.int64]
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+INTERVAL = pa.duration("us")
+
+# The ends of time stand for "no mark yet" and "the stream is over".
+MIN_TIME = -(2**63)
+MAX_TIME = 2**63 - 1
+
+HIDDEN = "__"
+"""Columns that begin so carry what the engine needs and never reach a sink."""
+
+SEQUENCE = "__seq"
+"""The arrival number of a tuple as its source presented it."""
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith(HIDDEN)
+
+
+def is_axis(kind: pa.DataType) -> bool:
+    """True for types whose values lie on an int64 line, so that low-water marks can be kept on them."""
+    return pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind)
+
+
+def to_axis(values: pa.Array) -> Int64s:
+    """The values as int64 (microseconds for timestamps, days for dates); nulls become MIN_TIME."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.cast(pa.int32())
+    if values.null_count:
+        values = values.cast(pa.int64()).fill_null(MIN_TIME)
+    if pa.types.is_timestamp(kind):
+        values = values.view(pa.int64()) if values.type != pa.int64() else values
+    else:
+        values = values.cast(pa.int64())
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def from_axis(values: Int64s, kind: pa.DataType) -> pa.Array:
+    """The inverse of `to_axis` for arrays without nulls."""
+    if pa.types.is_date32(kind):
+        return pa.array(values.astype(np.int32)).cast(kind)
+    array = pa.array(values)
+    return array.view(kind) if pa.types.is_timestamp(kind) else array.cast(kind)

@@ -1,0 +1,124 @@
+"""Every error a user can meet: one root, a code, a place in the text and a way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Iterable
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a pipeline file something stands: statement number, line and column, all from 1."""
+
+    line: int
+    column: int
+    statement: int | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}"
+        if self.statement is not None:
+            where = f"statement {self.statement}, {where}"
+        return f"{self.file}: {where}" if self.file else where
+
+
+class MillstreamError(Exception):
+    """The root of all errors meant for users; `str()` is the one line a user reads."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def at(self, place: Place | None) -> MillstreamError:
+        """Add the place, when the raiser did not know it."""
+        if self.place is None:
+            self.place = place
+        return self
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.place is not None:
+            text = f"{self.place}: {text}"
+        if self.hint:
+            text = f"{text}; {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.place, self.hint)
+
+
+def _rebuild(kind: type[MillstreamError], message: str, place: Place | None, hint: str | None) -> MillstreamError:
+    return kind(message, place=place, hint=hint)
+
+
+class SyntaxProblem(MillstreamError):
+    """The text cannot be read as statements of the language."""
+
+    code = "syntax"
+
+
+class NameProblem(MillstreamError):
+    """A name stands for nothing, or for two things."""
+
+    code = "name"
+
+    @classmethod
+    def unknown(cls, kind: str, name: str, known: Iterable[str], *, within: str = "", place: Place | None = None) -> NameProblem:
+        """`no column pric in Bid; did you mean price?`"""
+        known = list(known)
+        close = get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        hint = None
+        if close:
+            match = next(k for k in known if k.lower() == close[0])
+            hint = f"did you mean `{match}`?"
+        elif known:
+            hint = "there is " + ", ".join(f"`{k}`" for k in known[:8]) + (", ..." if len(known) > 8 else "")
+        inside = f" in {within}" if within else ""
+        return cls(f"no {kind} `{name}`{inside}", place=place, hint=hint)
+
+
+class TypeProblem(MillstreamError):
+    """An expression, a value or a punctuation has the wrong type."""
+
+    code = "type"
+
+
+class PlanProblem(MillstreamError):
+    """The query is well formed but can not be run as a continuous query."""
+
+    code = "plan"
+
+
+class UnsupportedProblem(MillstreamError):
+    """The language has this, this version does not."""
+
+    code = "unsupported"
+
+
+class SourceProblem(MillstreamError):
+    """A source can not be read."""
+
+    code = "source"
+
+
+class SinkProblem(MillstreamError):
+    """A sink can not be written."""
+
+    code = "sink"
+
+
+class DataProblem(MillstreamError):
+    """A value met while running breaks a rule, and there is no tuple to send to dead letters."""
+
+    code = "data"
+
+
+class SetupProblem(MillstreamError):
+    """The machine lacks something, such as Java."""
+
+    code = "setup"

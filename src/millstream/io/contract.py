@@ -1,0 +1,116 @@
+"""What a source and a sink must do, the same for both runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Iterator, Mapping, Protocol
+
+import pyarrow as pa
+
+Position = Mapping[str, Any]
+"""How far a source has been read; JSON, because Spark keeps it in its offset log."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A stretch of a stream that one reader reads in order, such as a file.
+
+    Units of a stream are numbered from 0 in stream order, without gaps, so that any number of tasks
+    may read them in parallel and the order can still be told.
+    """
+
+    number: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A tuple that could not be used, with its place and the reason; nothing is lost in silence."""
+
+    stream: str
+    kind: str  # "broken", "late", "null-timestamp", "error"
+    reason: str
+    file: str | None = None
+    line: int | None = None
+    punctuation: str | None = None
+    content: str | None = None  # the text of the row, or the tuple as JSON
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A piece of a unit: tuples in the stream's schema, and what could not be read."""
+
+    batch: pa.RecordBatch
+    letters: tuple[DeadLetter, ...] = ()
+    file: str | None = None
+    lines: Any = None  # int64 array: the line (or row) number in `file` of each tuple, from 1
+
+
+class Source(Protocol):
+    """Reads one stream. Must pickle: `latest` runs beside the driver, `read` in any task.
+
+    `units(start, end)` and `read(unit)` must give the same every time they are asked, so that a
+    micro-batch can be replayed after a crash.
+    """
+
+    @property
+    def bounded(self) -> bool:
+        """True when the stream has an end (a file stream without `watch`)."""
+
+    def check(self) -> None:
+        """Raise a SourceProblem when the source can not be read at all (missing path)."""
+
+    def initial(self) -> Position: ...
+
+    def latest(self, start: Position, limit: int | None) -> Position:
+        """How far can be read now, at most `limit` units beyond `start`."""
+
+    def units(self, start: Position, end: Position) -> list[Unit]: ...
+
+    def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]: ...
+
+    def finished(self, position: Position) -> bool:
+        """True when a bounded source has nothing beyond this position."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something a writer has written and a commit makes visible; pickles."""
+
+    sink: str
+    detail: Mapping[str, Any]
+
+
+class Writer(Protocol):
+    """Writes one part of a sink, in one task or in the one process."""
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> Part: ...
+
+    def abort(self) -> None: ...
+
+
+class Sink(Protocol):
+    """Takes the results. Must pickle: writers open in any task, `commit` runs beside the driver."""
+
+    name: str
+
+    @property
+    def distributed(self) -> bool:
+        """False when parts must be handed to the driver (console, memory) rather than written by the task."""
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise a SinkProblem when the sink can not be written (its path exists, a format can not hold a type)."""
+
+    def writer(self, schema: pa.Schema, part: str, epoch: int | None) -> Writer:
+        """Epoch None: results become visible as they are flushed. Otherwise nothing is visible before `commit`."""
+
+    def commit(self, epoch: int, parts: Iterable[Part]) -> None:
+        """Make an epoch's parts visible; asked twice for one epoch it does it once."""
+
+    def finish(self) -> None: ...

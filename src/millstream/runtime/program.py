@@ -1,0 +1,66 @@
+"""A program is a query graph made ready to be hosted: ingest, stages keyed by bucket, sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable, Iterator, Protocol, Sequence
+
+from millstream.io.contract import DeadLetter, Sink, Source, Unit
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A block on its way to a bucket of a stage, or to a sink.
+
+    `order` tells packets of one port apart in stream order; a stage takes them sorted by (port, order).
+    """
+
+    bucket: int
+    port: int
+    order: tuple[int, int, int]  # (unit number or upstream bucket, part, 0)
+    block: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one micro-batch of a stage, or one unit of ingest, put out."""
+
+    packets: tuple[Packet, ...] = ()  # to the next stage
+    results: tuple[tuple[int, bytes], ...] = ()  # (sink number, packed block)
+    letters: tuple[DeadLetter, ...] = ()
+
+
+class Stage(Protocol):
+    """The running state of one bucket of one stage."""
+
+    def run(self, packets: Sequence[Packet]) -> Outcome:
+        """Take one micro-batch and run until nothing can move."""
+
+    def changes(self) -> bytes | None:
+        """What has changed since the last call, to be appended to the state store; None when nothing has."""
+
+    def snapshot(self) -> bytes:
+        """The whole state, to replace everything appended so far."""
+
+    def restore(self, segments: Iterable[bytes]) -> None:
+        """Rebuild the state from a snapshot (or nothing) and the changes that followed it."""
+
+
+class Program(Protocol):
+    """Pickles; workers build their parts from it."""
+
+    sources: tuple[tuple[str, Source], ...]
+    sinks: tuple[Sink, ...]
+    stages: int
+    buckets: int
+
+    def ingest(self, stream: int, unit: Unit) -> Iterator[Outcome]:
+        """Read one unit: typed tuples through the stateless prefix, packed per bucket of stage 0."""
+
+    def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
+        """Progress without tuples: an enabling timestamp, or the end of the stream when mark is None."""
+
+    def stage(self, index: int, bucket: int) -> Stage: ...
+
+    def rows(self, sink: int, block: bytes) -> "object":
+        """The tuples of a packed block as a record batch in the sink's schema, hidden columns dropped."""
