@@ -1,1 +1,1 @@
-
+"""The commands that users type."""

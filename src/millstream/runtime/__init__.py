@@ -1,1 +1,1 @@
-
+"""The runtimes host a compiled program: in this process, or on Spark."""
