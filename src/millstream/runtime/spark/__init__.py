@@ -1,1 +1,1 @@
-
+"""Hosts a program on Spark Structured Streaming: one source, chained stateful stages, exact sinks."""

@@ -1,0 +1,45 @@
+"""Brings a user-facing error raised in a Python worker back to the user as the same error, without tracebacks."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+from contextlib import contextmanager
+from typing import Iterator
+
+from millstream.errors import DataProblem, MillstreamError
+
+# Spark turns an exception of a worker into text and nests that text in texts of its own; a marked
+# pickle is the one thing that survives every wrapping.
+_MARKED = re.compile(r"millstream-error<([A-Za-z0-9+/=]+)>")
+_PYTHON_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exception|Problem|Interrupt)): (.+)$", re.MULTILINE)
+
+
+class WorkerFailure(Exception):
+    """A MillstreamError in transit through Spark."""
+
+
+@contextmanager
+def sealed() -> Iterator[None]:
+    """Around everything that runs in a worker: a MillstreamError leaves marked, so that `unseal` finds it."""
+    try:
+        yield
+    except MillstreamError as error:
+        packed = base64.b64encode(pickle.dumps(error)).decode("ascii")
+        raise WorkerFailure(f"millstream-error<{packed}>") from None
+
+
+def unseal(text: str) -> MillstreamError:
+    """The error behind Spark's text: the marked one, or else the last line that Python wrote about it."""
+    marked = _MARKED.search(text)
+    if marked is not None:
+        error = pickle.loads(base64.b64decode(marked.group(1)))
+        assert isinstance(error, MillstreamError)
+        return error
+    lines = [(kind, said) for kind, said in _PYTHON_LINE.findall(text) if kind != "PythonException"]
+    if lines:
+        kind, said = lines[-1]
+        return DataProblem(f"the query failed on Spark: {kind}: {said.strip()}")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
+    return DataProblem(f"the query failed on Spark: {first}")

@@ -1,0 +1,134 @@
+"""A Spark session set up for us: RocksDB state, quiet logs, warm workers, a clear word when Java is missing."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Mapping
+
+from pyspark.sql import SparkSession
+
+from millstream.errors import SetupProblem
+
+LEAST_JAVA = 17
+
+# What fails in a task comes back to us as an exception and is told in one line; Spark's own loggers
+# would tell it again, each with a screenful of stack.
+LOG4J = """\
+status = off
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %p %c{1}: %m%n%ex{0}
+""" + "".join(
+    f"logger.q{number}.name = {name}\nlogger.q{number}.level = off\n"
+    for number, name in enumerate(
+        [
+            "org.apache.spark.executor",
+            "org.apache.spark.scheduler",
+            "org.apache.spark.api.python",
+            "org.apache.spark.util.Utils",
+            "org.apache.spark.util.SparkUncaughtExceptionHandler",
+            "org.apache.spark.sql.execution.streaming",
+            "org.apache.spark.sql.execution.python",
+            "org.apache.spark.sql.execution.datasources.v2",
+            "org.apache.spark.storage",
+            "py4j",
+        ]
+    )
+)
+
+STATIC: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.maxResultSize": "0",
+    "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "millstream.runtime.spark.daemon",
+    "spark.log.structuredLogging.enabled": "false",
+}
+
+DYNAMIC: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.pollingDelay": "50ms",
+    "spark.sql.streaming.numRecentProgressUpdates": "32",
+}
+
+
+def get_session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+    """The running session, or a new one on `master` (default local[*])."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    check_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
+    _share_import_path()
+    settings = {
+        **STATIC,
+        **DYNAMIC,
+        "spark.driver.memory": driver_memory(),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_settings()} -XX:+UseParallelGC",
+        **(config or {}),
+    }
+    builder = SparkSession.builder.master(master or "local[*]").appName("millstream")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def check_java() -> None:
+    """Raise a SetupProblem unless a Java that Spark can use is at hand."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    way_out = f"install Java {LEAST_JAVA} or later and set JAVA_HOME, or use the local runtime"
+    if java is None:
+        raise SetupProblem("Spark needs Java, and none was found on the PATH", hint=way_out)
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        raise SetupProblem(f"Spark needs Java, and `{java} -version` does not run", hint=way_out) from None
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    version = 0 if found is None else int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))
+    if version < LEAST_JAVA:
+        raise SetupProblem(f"Spark needs Java {LEAST_JAVA} or later, and `{java}` is Java {version or 'of an unknown version'}", hint=way_out)
+
+
+def driver_memory() -> str:
+    """A quarter of the machine, between 1 and 8 GB: in local mode the driver is the executor too, and Python needs the rest."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return "2g"
+    return f"{min(max(total // 4 >> 20, 1024), 8192)}m"
+
+
+def _share_import_path() -> None:
+    """Workers must find millstream where this process found it, also when it runs from a source tree."""
+    root = str(Path(__file__).resolve().parents[3])
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in [root, *paths] if path)
+
+
+def _log_settings() -> str:
+    handle, path = tempfile.mkstemp(prefix="millstream-log4j2-", suffix=".properties")
+    with os.fdopen(handle, "w") as file:
+        file.write(LOG4J)
+    atexit.register(Path(path).unlink, missing_ok=True)
+    return path

@@ -1,0 +1,121 @@
+"""The ends of a program: tasks write the results of distributed sinks, the user's own process commits them.
+
+Why `foreachBatch` and not a Python DataSourceStreamWriter: the writer's commit runs in a Python process
+beside the driver, started anew for each micro-batch, which can reach neither a console nor a list of the
+user's. `foreachBatch` calls back into the user's process, knows the same batch id (so that a replayed
+commit is recognised) and collects a handful of small rows.
+Why the last stage writes, and not a `mapInArrow` behind it: a second Python worker per task would take
+the blocks through the JVM once more, and would double the pool in which a bucket looks for its hot state.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Iterable, Iterator, cast
+
+import pyarrow as pa
+
+from millstream.io.contract import DeadLetter, Part, Writer
+from millstream.runtime.program import Program
+from millstream.runtime.spark import wire
+from millstream.runtime.spark.failures import sealed
+
+
+class Outlet:
+    """Takes results in one task; what must go on to the driver comes out of `close`."""
+
+    def __init__(self, program: Program, part: str) -> None:
+        self.program = program
+        self.part = part
+        self.writers: dict[int, tuple[Writer, wire.Wire]] = {}
+        self.counts: dict[int, int] = {}
+        self.onward: list[wire.Wire] = []
+
+    def take(self, row: wire.Wire) -> None:
+        if row.kind != wire.RESULT or not self.program.sinks[row.port].distributed:
+            self.onward.append(row)
+            return
+        batch = cast(pa.RecordBatch, self.program.rows(row.port, row.payload))
+        if batch.num_rows == 0:
+            return
+        if row.port not in self.writers:
+            writer = self.program.sinks[row.port].writer(batch.schema, self.part, row.epoch)
+            self.writers[row.port] = writer, row
+        self.writers[row.port][0].write(batch)
+        self.counts[row.port] = self.counts.get(row.port, 0) + batch.num_rows
+
+    def close(self) -> list[wire.Wire]:
+        for sink, (writer, row) in self.writers.items():
+            part = pickle.dumps(writer.close())
+            self.onward.append(row._replace(kind=wire.PART, first=self.counts[sink], payload=part))
+        self.writers = {}
+        return self.onward
+
+    def abort(self) -> None:
+        for writer, _ in self.writers.values():
+            writer.abort()
+
+
+def delivered(program: Program, rows: Iterable[wire.Wire], part: str) -> list[wire.Wire]:
+    """Write what can be written here, return the rest."""
+    outlet = Outlet(program, part)
+    try:
+        for row in rows:
+            outlet.take(row)
+        return outlet.close()
+    except BaseException:
+        outlet.abort()
+        raise
+
+
+class Delivery:
+    """The `mapInArrow` of a program without stages: ingest leads straight to the sinks."""
+
+    def __init__(self, shipment: wire.Shipment) -> None:
+        self.shipment = shipment
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        part = str(task.partitionId() if task is not None else 0)
+        with sealed():
+            rows = (row for batch in batches for row in wire.from_batch(batch))
+            for chunk in wire.in_chunks(delivered(self.shipment.open(), rows, part)):
+                yield wire.to_batch(chunk)
+
+
+class Counter:
+    """What the driver has committed so far."""
+
+    def __init__(self) -> None:
+        self.tuples = 0
+        self.letters = 0
+
+
+def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Counter) -> tuple[DeadLetter, ...]:
+    """In the user's process: make one micro-batch's results visible, every sink once; returns the dead letters."""
+    parts: dict[int, list[Part]] = {sink: [] for sink in range(len(program.sinks))}
+    writers: dict[int, Writer] = {}
+    letters: list[DeadLetter] = []
+    for row in rows:
+        if row.epoch != epoch:
+            raise AssertionError(f"the source counts micro-batch {row.epoch} where Spark counts {epoch}")
+        if row.kind == wire.PART:
+            parts[row.port].append(pickle.loads(row.payload))
+            counter.tuples += row.first
+        elif row.kind == wire.LETTERS:
+            letters += pickle.loads(row.payload)
+        else:
+            batch = cast(pa.RecordBatch, program.rows(row.port, row.payload))
+            if batch.num_rows:
+                if row.port not in writers:
+                    writers[row.port] = program.sinks[row.port].writer(batch.schema, "driver", epoch)
+                writers[row.port].write(batch)
+                counter.tuples += batch.num_rows
+    for sink, writer in writers.items():
+        parts[sink].append(writer.close())
+    counter.letters += len(letters)
+    for number, sink_parts in parts.items():
+        program.sinks[number].commit(epoch, sink_parts)
+    return tuple(letters)
