@@ -27,7 +27,7 @@ test-all: lint types ## the same with the slow tests and many more random exampl
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q $(ARGS)
 
 lint: $(STAMP) ## ruff
-	@$(BIN)/ruff check --quiet src tests
+	@$(BIN)/ruff check --quiet --output-format concise src tests
 
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy --no-error-summary

@@ -31,18 +31,18 @@ case "${1:-}" in
 esac
 
 if command -v apt-get >/dev/null 2>&1; then
-  manager="apt-get" names=$apt install="apt-get install -y -q --no-install-recommends"
+  manager="apt-get" names=$apt verb="install" flags="-y -q --no-install-recommends"
 elif command -v dnf >/dev/null 2>&1; then
-  manager="dnf" names=$dnf install="dnf install -y -q"
+  manager="dnf" names=$dnf verb="install" flags="-y -q"
 elif command -v apk >/dev/null 2>&1; then
-  manager="apk" names=$apk install="apk add -q"
+  manager="apk" names=$apk verb="add" flags="-q"
 elif command -v brew >/dev/null 2>&1; then
-  manager="brew" names=$brew install="brew install -q"
+  manager="brew" names=$brew verb="install" flags="-q"
 else
   echo "millstream needs $what: install it with your system's package manager, $otherwise." >&2
   exit 1
 fi
-first=${names%% *}
+advice="$manager $verb ${names%% *}"
 
 # brew wants no root; the others want it.
 if [ "$manager" = brew ] || [ "$(id -u)" = 0 ]; then
@@ -50,7 +50,7 @@ if [ "$manager" = brew ] || [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null 2>&1 && sudo -n true >/dev/null 2>&1; then
   as_root="sudo -n"
 else
-  echo "millstream needs $what: run \`sudo $install $first\`, $otherwise." >&2
+  echo "millstream needs $what: run \`sudo $advice\`, $otherwise." >&2
   exit 1
 fi
 
@@ -64,9 +64,9 @@ if [ "$manager" = apt-get ]; then
 fi
 for name in $names; do
   # shellcheck disable=SC2086
-  if $as_root $install "$name" >>"$log" 2>&1 </dev/null; then
+  if $as_root $manager $verb $flags "$name" >>"$log" 2>&1 </dev/null; then
     exit 0
   fi
 done
-echo "millstream needs $what: \`$install $first\` failed ($(tail -n 1 "$log")); install it yourself, $otherwise." >&2
+echo "millstream needs $what: \`$advice\` failed ($(tail -n 1 "$log")); install it yourself, $otherwise." >&2
 exit 1
