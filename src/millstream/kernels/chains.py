@@ -1,0 +1,65 @@
+"""Chained hashing of stored rows: a probe walks the rows of its key and meets those whose intervals overlap its own.
+
+A row is one node of four words (next, hash, low, high), half a cache line, so that a step along a chain costs
+one miss. Chains run from the newest row to the oldest; dead rows are passed over until the next compaction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.kernels.compiled import Bools, Int64s, compiled
+
+NEXT, HASH, LOW, HIGH = 0, 1, 2, 3
+FRESH = -2  # the probe at this position has not begun
+
+
+@compiled
+def link(heads: Int64s, nodes: Int64s, first: int, stop: int) -> None:
+    mask = len(heads) - 1
+    for row in range(first, stop):
+        slot = nodes[row, 1] & mask
+        nodes[row, 0] = heads[slot]
+        heads[slot] = row
+
+
+@compiled
+def fill(nodes: Int64s, first: int, hashes: Int64s, low: Int64s, high: Int64s) -> None:
+    for i in range(len(hashes)):
+        nodes[first + i, 1] = hashes[i]
+        nodes[first + i, 2] = low[i]
+        nodes[first + i, 3] = high[i]
+
+
+@compiled
+def probe(
+    heads: Int64s,
+    nodes: Int64s,
+    alive: Bools,
+    hashes: Int64s,
+    valid: Bools,
+    low: Int64s,
+    high: Int64s,
+    position: int,
+    row: int,
+    probes: Int64s,
+    rows: Int64s,
+) -> tuple[int, int, int]:
+    """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from."""
+    mask = len(heads) - 1
+    count = 0
+    while position < len(hashes):
+        wanted = hashes[position]
+        if row == -2:
+            row = heads[wanted & mask] if valid[position] else -1
+        while row >= 0:
+            if nodes[row, 1] == wanted and nodes[row, 2] <= high[position] and nodes[row, 3] >= low[position] and alive[row]:
+                if count == len(rows):
+                    return count, position, row
+                probes[count] = position
+                rows[count] = row
+                count += 1
+            row = nodes[row, 0]
+        position += 1
+        row = -2
+    return count, position, row

@@ -1,0 +1,109 @@
+"""From Arrow arrays to numpy and back, without a copy where the layouts agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.kernels.compiled import Bools, Bytes, Int64s
+
+Values = npt.NDArray[Any]
+
+
+def fixed_dtype(kind: pa.DataType) -> np.dtype[Any] | None:
+    """How values of this type lie in a flat array, or None when they do not; a bool takes a byte."""
+    if pa.types.is_boolean(kind):
+        return np.dtype(np.uint8)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.dtype(kind.to_pandas_dtype())
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return np.dtype(np.int32)
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date64(kind) or pa.types.is_time64(kind):
+        return np.dtype(np.int64)
+    if pa.types.is_decimal128(kind):
+        return np.dtype((np.int64, (2,)))
+    return None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+def validity(array: pa.Array) -> Bools | None:
+    """True where not null; None when nothing is null."""
+    if array.null_count == 0:
+        return None
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def flat_values(array: pa.Array) -> Values:
+    """The values of a fixed-width array (see `fixed_dtype`); what stands in a null's place is anything."""
+    dtype = fixed_dtype(array.type)
+    assert dtype is not None, array.type
+    if pa.types.is_boolean(array.type):
+        bits = array.buffers()[1]
+        if bits is None or not len(array):
+            return np.zeros(len(array), dtype=np.uint8)
+        start = array.offset // 8
+        stop = (array.offset + len(array) + 7) // 8
+        unpacked = np.unpackbits(np.frombuffer(bits, dtype=np.uint8)[start:stop], bitorder="little")
+        return unpacked[array.offset % 8 :][: len(array)]
+    words = 2 if pa.types.is_decimal128(array.type) else 1
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros((0, 2) if words == 2 else 0, dtype=dtype.base)
+    values = np.frombuffer(data, dtype=dtype.base)[array.offset * words : (array.offset + len(array)) * words]
+    return values.reshape(-1, 2) if words == 2 else values
+
+
+def words_of(array: pa.Array) -> Int64s:
+    """A fixed-width array of at most eight bytes as int64; floats are not read, but widened, as their bits."""
+    values = flat_values(array)
+    if values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False).view(np.int64)
+    return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+
+
+def text_parts(array: pa.Array) -> tuple[Int64s, Bytes]:
+    """Offsets (one more than texts) and bytes of a string or binary array."""
+    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    _, offsets, data = array.buffers()
+    if offsets is None or not len(array):
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+    starts = np.frombuffer(offsets, dtype=np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
+    found = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    return starts.astype(np.int64, copy=False), found
+
+
+def _bitmap(valid: Bools | None) -> pa.Buffer | None:
+    if valid is None or bool(valid.all()):
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def fixed_array(values: Values, valid: Bools | None, kind: pa.DataType) -> pa.Array:
+    """The inverse of `flat_values`; holds on to the memory of `values` (bools are packed)."""
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(valid), data])
+
+
+def text_array(offsets: Int64s, data: Bytes, valid: Bools | None, kind: pa.DataType) -> pa.Array:
+    """The inverse of `text_parts`, for offsets that begin with 0."""
+    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    if not wide and offsets[-1] > np.iinfo(np.int32).max:
+        raise OverflowError("more than 2 GB of text in one column of a batch")
+    starts = offsets if wide else offsets.astype(np.int32)
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [_bitmap(valid), pa.py_buffer(starts), pa.py_buffer(data)])
+
+
+def grown(array: Values, capacity: int, used: int) -> Values:
+    """A longer (or shorter) array with the same first `used` entries; the rest is not initialised."""
+    out = np.empty((capacity, *array.shape[1:]), dtype=array.dtype)
+    out[:used] = array[:used]
+    return out

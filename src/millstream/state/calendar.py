@@ -1,0 +1,81 @@
+"""Rows by an int64 time axis: `pop(mark)` costs what it gives back, for any times in any order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.core.types import MIN_TIME
+from millstream.kernels import calendar as wheel
+from millstream.kernels.compiled import Bools, Int64s
+from millstream.state.bridge import grown
+from millstream.state.column_kinds import room
+
+
+class Calendar:
+    """Rows are numbered from 0 in the order they came; their owner says which are alive.
+
+    Popped rows leave the calendar, dead ones when a pop meets them. Marks may go back; only late rows
+    (those that came below the mark) are then looked at again each time.
+    """
+
+    def __init__(self) -> None:
+        self.axis: Int64s = np.empty(0, dtype=np.int64)
+        self._following: Int64s = np.empty(0, dtype=np.int64)
+        self._last = _unsigned(MIN_TIME)
+        self.clear()
+
+    def clear(self) -> None:
+        self._rows = 0
+        self._heads = np.full(wheel.LISTS, -1, dtype=np.int64)
+        self._tails = np.full(wheel.LISTS, -1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def nbytes(self) -> int:
+        return self.axis.nbytes + self._following.nbytes + self._heads.nbytes + self._tails.nbytes
+
+    def reserve(self, capacity: int, written: int = 0) -> None:
+        """Make room; `written` times already stand in `axis`, though not all of their rows have been added."""
+        if capacity > len(self.axis):
+            self.axis = grown(self.axis, capacity, max(self._rows, written))
+            self._following = grown(self._following, capacity, self._rows)
+
+    def add(self, axis: Int64s) -> None:
+        """The next rows, with their times."""
+        stop = self._rows + len(axis)
+        if stop > len(self.axis):
+            self.reserve(room(len(self.axis), stop))
+        self.axis[self._rows : stop] = axis
+        self.add_written(len(axis))
+
+    def add_written(self, rows: int) -> None:
+        """The next rows, whose times already stand in `axis`."""
+        stop = self._rows + rows
+        wheel.place(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, self._rows, stop)
+        self._rows = stop
+
+    def pop(self, mark: int, alive: Bools) -> Int64s:
+        """The alive rows with axis < mark that were not popped before, in the order they came."""
+        out = np.empty(self._rows, dtype=np.int64)
+        target = _unsigned(mark)
+        count = wheel.pop(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, target, alive, out)
+        self._last = max(self._last, target)
+        rows = out[:count].copy() if count * 2 < len(out) else out[:count]
+        if not wheel.ascending(rows):
+            rows.sort()
+        return rows
+
+    def keep(self, rows: Int64s, capacity: int) -> None:
+        """Row i becomes what row `rows[i]` was, and all of these are in the calendar (again)."""
+        axis = np.empty(capacity, dtype=np.int64)
+        axis[: len(rows)] = self.axis[rows]
+        self.axis, self._following = axis, np.empty(capacity, dtype=np.int64)
+        self.clear()
+        self.add_written(len(rows))
+
+
+def _unsigned(time: int) -> np.uint64:
+    """The order of int64 as an order of uint64; the kernels flip the sign bit of the axis in the same way."""
+    return np.uint64(int(time) + 2**63)

@@ -1,0 +1,244 @@
+"""A window of rows: stored tuples found by key hash and interval, and let go by time (joins, sorts, sequences).
+
+The structure is PWJoin's: a time list (the calendar) and value lists (the chains) over one set of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.kernels import chains
+from millstream.kernels.compiled import Bools, Int64s, UInt64s
+from millstream.kernels.lives import bury
+from millstream.state import journal as journals
+from millstream.state.bridge import grown
+from millstream.state.calendar import Calendar
+from millstream.state.column_kinds import room
+from millstream.state.columns import Columns
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class RowWindow:
+    """Each row has a key hash, covers an interval [low, high] of the other side's time, and expires by its own axis.
+
+    Row numbers are dense, in order of insertion, and hold until the next `insert`, which may compact: the
+    memory of dead rows comes back when they are a third of all and the window has to grow.
+    """
+
+    def __init__(self, schema: pa.Schema, *, journal: bool = False) -> None:
+        self.schema = schema
+        self._journal = journal
+        self._next_serial = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._columns = Columns(self.schema)
+        self._calendar = Calendar()
+        self._nodes: Int64s = np.empty((0, 4), dtype=np.int64)
+        self._heads: Int64s = np.full(1, -1, dtype=np.int64)
+        self._alive: Bools = np.empty(0, dtype=np.bool_)
+        self._matched: Bools = np.empty(0, dtype=np.bool_)
+        self._serials: Int64s = _NONE
+        self._top = 0
+        self._living = 0
+        self._due: Int64s = _NONE  # expired and perhaps not discarded
+        self._written = 0  # rows below this one are in the journal
+        self._gone: list[Int64s] = []  # serials of rows in the journal that were discarded since
+        self._flagged: list[Int64s] = []  # the same for matched flags
+
+    # -- rows in and out ------------------------------------------------------------------------------------------
+
+    def insert(
+        self,
+        batch: pa.RecordBatch,
+        hashes: UInt64s,
+        low: Int64s,
+        high: Int64s,
+        expiry: Int64s | None = None,
+        matched: Bools | None = None,
+    ) -> int:
+        """Store rows; `expiry` is `high` when not given. Returns the first row's number, the others follow."""
+        rows = batch.num_rows
+        if not len(hashes) == len(low) == len(high) == rows:
+            raise ValueError("arrays of unequal length")
+        self._make_room(rows)
+        first = self._columns.append(batch)
+        stop = first + rows
+        chains.fill(self._nodes, first, hashes.view(np.int64), low, high)
+        chains.link(self._heads, self._nodes, first, stop)
+        self._calendar.add(high if expiry is None else expiry)
+        self._alive[first:stop] = True
+        self._matched[first:stop] = False if matched is None else matched
+        if self._journal:
+            self._serials[first:stop] = np.arange(self._next_serial, self._next_serial + rows)
+            self._next_serial += rows
+        self._top = stop
+        self._living += rows
+        return first
+
+    def _make_room(self, rows: int) -> None:
+        if self._top + rows <= len(self._alive):
+            return
+        if (self._top - self._living) * 3 >= self._top:
+            self._compact(room(self._living + rows, 0))
+        if self._top + rows > len(self._alive):
+            self._resize(room(len(self._alive), self._top + rows))
+
+    def _resize(self, capacity: int) -> None:
+        top = self._top
+        self._nodes = grown(self._nodes, capacity, top)
+        self._alive = grown(self._alive, capacity, top)
+        self._matched = grown(self._matched, capacity, top)
+        if self._journal:
+            self._serials = grown(self._serials, capacity, top)
+        self._calendar.reserve(capacity)
+        if capacity > len(self._heads):
+            self._heads = np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int64)
+            chains.link(self._heads, self._nodes, 0, top)
+
+    def _compact(self, capacity: int) -> None:
+        """Give the living rows new numbers, in the same order."""
+        rows = self.alive_rows()
+        self._written = int(np.searchsorted(rows, self._written))
+        self._columns.keep(rows)
+        self._calendar.keep(rows, capacity)
+        for name in ("_nodes", "_matched", "_serials") if self._journal else ("_nodes", "_matched"):
+            old = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            np.take(old, rows, axis=0, out=new[: len(rows)])
+            setattr(self, name, new)
+        self._alive = np.empty(capacity, dtype=np.bool_)
+        self._alive[: len(rows)] = True
+        self._due = _NONE
+        self._top = len(rows)
+        self._heads = np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int64)
+        chains.link(self._heads, self._nodes, 0, self._top)
+
+    def take(self, rows: Int64s) -> pa.RecordBatch:
+        return self._columns.take(rows)
+
+    def discard(self, rows: Int64s) -> None:
+        """The rows are dead: no probe meets them any more."""
+        buried = np.empty(len(rows), dtype=np.int64)
+        rows = buried[: bury(self._alive, rows, buried)]
+        self._living -= len(rows)
+        if self._journal:
+            self._gone.append(self._serials[rows[rows < self._written]])
+
+    # -- by value -------------------------------------------------------------------------------------------------
+
+    def probe(self, hashes: UInt64s, valid: Bools, low: Int64s, high: Int64s, limit: int = 1 << 18) -> Iterator[tuple[Int64s, Int64s]]:
+        """Pairs (position, row) of equal hash and overlapping intervals, both ends inclusive; keys are the caller's to compare.
+
+        At most `limit` pairs at a time, in order of position, newest row first. Discarding between two chunks
+        is allowed, inserting is not.
+        """
+        wanted = hashes.view(np.int64)
+        position, row, size = 0, chains.FRESH, min(limit, max(1024, 2 * len(hashes)))
+        while position < len(hashes):
+            probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+            count, position, row = chains.probe(
+                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows
+            )
+            if count:
+                yield probes[:count], rows[:count]
+            size = min(limit, 4 * size)
+
+    def find(self, hashes: UInt64s) -> Int64s:
+        """The alive rows with one of these hashes, in order of insertion."""
+        hashes = np.unique(hashes)
+        ends = np.full(len(hashes), MIN_TIME), np.full(len(hashes), MAX_TIME)
+        found = [rows for _, rows in self.probe(hashes, np.ones(len(hashes), dtype=np.bool_), *ends)]
+        return np.sort(np.concatenate(found)) if found else _NONE
+
+    def mark_matched(self, rows: Int64s) -> None:
+        if self._journal:
+            new = np.unique(rows[~self._matched[rows]])
+            self._flagged.append(self._serials[new[new < self._written]])
+        self._matched[rows] = True
+
+    def is_matched(self, rows: Int64s) -> Bools:
+        return self._matched[rows]
+
+    # -- by time --------------------------------------------------------------------------------------------------
+
+    def expire(self, mark: int) -> Int64s:
+        """The alive rows with expiry < mark, in order of insertion. They stay alive and readable until discarded."""
+        rows = self._calendar.pop(mark, self._alive)
+        left = self._due[self._alive[self._due]]
+        if not len(left):
+            self._due = rows
+            return rows
+        self._due = np.sort(np.concatenate([left, rows]))
+        return self._due[self._calendar.axis[self._due] < mark]
+
+    def alive_rows(self) -> Int64s:
+        return np.flatnonzero(self._alive[: self._top])
+
+    def __len__(self) -> int:
+        return self._living
+
+    @property
+    def nbytes(self) -> int:
+        own = (self._nodes, self._heads, self._alive, self._matched, self._serials)
+        return sum(array.nbytes for array in own) + self._calendar.nbytes + self._columns.nbytes
+
+    # -- journal --------------------------------------------------------------------------------------------------
+
+    def changes(self) -> bytes | None:
+        """Rows that came, went or found a partner since the last call; None when there are none."""
+        if not self._journal:
+            raise RuntimeError("this window keeps no journal")
+        new = self._written + np.flatnonzero(self._alive[self._written : self._top])
+        gone = np.concatenate(self._gone) if self._gone else _NONE
+        flagged = np.concatenate(self._flagged) if self._flagged else _NONE
+        if not (len(new) or len(gone) or len(flagged)):
+            self._written, self._gone, self._flagged = self._top, [], []
+            return None
+        return self._segment("changes", new, gone, flagged)
+
+    def snapshot(self) -> bytes:
+        """All rows; the journal goes on from here."""
+        return self._segment("snapshot", self.alive_rows(), _NONE, _NONE)
+
+    def _segment(self, kind: str, rows: Int64s, gone: Int64s, flagged: Int64s) -> bytes:
+        serials = self._serials[rows] if self._journal else np.arange(len(rows))
+        nodes = self._nodes[rows]
+        numbers = journals.numbers(
+            serial=serials,
+            hash=nodes[:, chains.HASH],
+            low=nodes[:, chains.LOW],
+            high=nodes[:, chains.HIGH],
+            expiry=self._calendar.axis[rows],
+            matched=self._matched[rows].astype(np.int64),
+        )
+        header = {"container": "rows", "kind": kind, "next": self._next_serial if self._journal else len(rows)}
+        parts = [numbers, self.take(rows), journals.numbers(serial=gone), journals.numbers(serial=flagged)]
+        self._written, self._gone, self._flagged = self._top, [], []
+        return journals.pack(header, parts)
+
+    def restore(self, segments: Iterable[bytes]) -> None:
+        """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
+        keeps_journal, self._journal = self._journal, True
+        self._clear()
+        for segment in segments:
+            header, (numbers, batch, gone, flagged) = journals.unpack(segment)
+            if header["kind"] == "snapshot":
+                self._clear()
+            serials = self._serials[: self._top]
+            self.mark_matched(journals.places(serials, journals.column(flagged, "serial")))
+            self.discard(journals.places(serials, journals.column(gone, "serial")))
+            hash, low, high, expiry = (journals.column(numbers, name) for name in ("hash", "low", "high", "expiry"))
+            matched = journals.column(numbers, "matched").astype(np.bool_)
+            first = self.insert(batch, hash.view(np.uint64), low, high, expiry, matched)
+            self._serials[first : self._top] = journals.column(numbers, "serial")
+            self._next_serial = header["next"]
+        self._journal = keeps_journal
+        self._written, self._gone, self._flagged = self._top, [], []
+        if not keeps_journal:
+            self._serials = _NONE

@@ -1,0 +1,59 @@
+"""What accumulators share: a row of words per group, and the choice of the values that count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.kernels.compiled import Bools, Int64s
+from millstream.state.bridge import grown, validity
+
+
+def chosen(groups: Int64s, values: pa.Array | None, mask: Bools | None) -> tuple[Int64s, Int64s | None]:
+    """The groups of the values that count, and their positions (None: all of them)."""
+    valid = None if values is None else validity(values)
+    if mask is not None:
+        valid = mask if valid is None else valid & mask
+    if valid is None:
+        return groups, None
+    positions = np.flatnonzero(valid)
+    return groups[positions], positions
+
+
+class WordRows:
+    """A row of int64 or float64 words per group; zeros are the empty accumulator."""
+
+    dtype: Any = np.int64
+    width = 1
+
+    def __init__(self) -> None:
+        self.words: npt.NDArray[Any] = np.zeros((0, self.width), dtype=self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        return self.words.nbytes
+
+    def reserve(self, capacity: int, used: int) -> None:
+        self.words = grown(self.words, capacity, used)
+
+    def begin(self, first: int, stop: int) -> None:
+        self.words[first:stop] = 0
+
+    def keep(self, groups: Int64s, capacity: int) -> None:
+        words = np.empty((capacity, self.width), dtype=self.dtype)
+        np.take(self.words, groups, axis=0, out=words[: len(groups)])
+        self.words = words
+
+    def state(self, groups: Int64s) -> list[pa.Array]:
+        rows = self.words[groups]
+        return [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(self.width)]
+
+    def load(self, groups: Int64s, state: list[pa.Array]) -> None:
+        self.words[groups] = self.stacked(state)
+
+    def stacked(self, state: list[pa.Array]) -> npt.NDArray[Any]:
+        columns = [np.asarray(column.to_numpy(zero_copy_only=False), dtype=self.dtype) for column in state]
+        return np.ascontiguousarray(np.stack(columns, axis=1)) if len(columns[0]) else np.zeros((0, self.width), dtype=self.dtype)
