@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Iterator, Mapping, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
+
+from millstream.core.letters import DeadLetter
 
 Position = Mapping[str, Any]
 """How far a source has been read; JSON, because Spark keeps it in its offset log."""
@@ -21,19 +24,6 @@ class Unit:
 
     number: int
     detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class DeadLetter:
-    """A tuple that could not be used, with its place and the reason; nothing is lost in silence."""
-
-    stream: str
-    kind: str  # "broken", "late", "null-timestamp", "error"
-    reason: str
-    file: str | None = None
-    line: int | None = None
-    punctuation: str | None = None
-    content: str | None = None  # the text of the row, or the tuple as JSON
 
 
 @dataclass(frozen=True)
@@ -72,6 +62,9 @@ class Source(Protocol):
     def finished(self, position: Position) -> bool:
         """True when a bounded source has nothing beyond this position."""
 
+    def release(self, position: Position) -> None:
+        """Nothing before this position will be asked for again, also after a crash: a source that keeps what it received may drop it."""
+
     def close(self) -> None: ...
 
 
@@ -98,7 +91,8 @@ class Writer(Protocol):
 class Sink(Protocol):
     """Takes the results. Must pickle: writers open in any task, `commit` runs beside the driver."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def distributed(self) -> bool:
@@ -114,3 +108,6 @@ class Sink(Protocol):
         """Make an epoch's parts visible; asked twice for one epoch it does it once."""
 
     def finish(self) -> None: ...
+
+
+__all__ = ["DeadLetter", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]

@@ -1,0 +1,124 @@
+"""A file, a directory or a glob as one stream: files in name order, each one unit."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+
+from millstream.errors import SourceProblem
+from millstream.io.contract import Position, Reading, Unit
+from millstream.io.read.base import LineReader
+from millstream.io.read.parquet import ParquetReader
+
+EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
+
+
+def local_path(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path.removeprefix("file://")))
+
+
+def found_files(owner: str, path: str) -> list[str]:
+    """The files this path stands for, in name order; names that begin with `_` or `.` are not data."""
+    try:
+        if os.path.isdir(path):
+            with os.scandir(path) as entries:
+                names = sorted(entry.name for entry in entries if _visible(entry.name) and entry.is_file())
+            return [os.path.join(path, name) for name in names]
+        if os.path.exists(path):
+            return [path]
+        if glob.has_magic(path):
+            return sorted(name for name in glob.glob(path, recursive=True) if _visible(os.path.basename(name)) and os.path.isfile(name))
+    except OSError as error:
+        raise SourceProblem(f"{owner}: can not read {path}: {error.strerror}") from error
+    raise SourceProblem(f"{owner}: there is no file or directory {path}", hint="check the option `path`")
+
+
+def _visible(name: str) -> bool:
+    return not name.startswith(("_", "."))
+
+
+def guess_format(path: str, files: list[str]) -> str | None:
+    """The format by the extension of the path, or of the first file in it; `.gz` is looked through."""
+    for name in [path, *files[:1]]:
+        stem, extension = os.path.splitext(name.lower())
+        if extension in (".gz", ".bz2", ".zst"):
+            extension = os.path.splitext(stem)[1]
+        if extension in EXTENSIONS:
+            return EXTENSIONS[extension]
+    return None
+
+
+def read_file(owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int) -> Iterator[Reading]:
+    """All of one file; whatever goes wrong names the file."""
+    try:
+        if isinstance(reader, ParquetReader):
+            yield from reader.read(path, batch_size)
+        else:
+            with pa.input_stream(path, compression="detect") as raw:
+                yield from reader.read(raw, path, batch_size)
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, FileNotFoundError):
+            why = "the file is gone"
+        elif isinstance(error, PermissionError):
+            why = "permission denied"
+        else:
+            why = " ".join(str(error).split())[:200]
+        raise SourceProblem(f"{owner}: can not read {path}: {why}") from error
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The position is the list of files taken, so a file that comes late with an early name is still read."""
+
+    name: str
+    path: str
+    reader: LineReader | ParquetReader
+    watch: bool = False
+
+    @property
+    def owner(self) -> str:
+        return f"stream {self.name}"
+
+    @property
+    def bounded(self) -> bool:
+        return not self.watch
+
+    def check(self) -> None:
+        for file in found_files(self.owner, self.path)[:1]:
+            if not os.access(file, os.R_OK):
+                raise SourceProblem(f"{self.owner}: can not read {file}: permission denied")
+
+    def initial(self) -> Position:
+        return {"files": []}
+
+    def _fresh(self, position: Position) -> list[str]:
+        taken = set(cast("list[str]", position["files"]))
+        return [name for name in map(self._short, found_files(self.owner, self.path)) if name not in taken]
+
+    def _short(self, file: str) -> str:
+        return os.path.relpath(file, self.path) if os.path.isdir(self.path) else file
+
+    def latest(self, start: Position, limit: int | None) -> Position:
+        fresh = self._fresh(start)
+        return {"files": [*start["files"], *fresh[:limit]]} if fresh else start
+
+    def units(self, start: Position, end: Position) -> list[Unit]:
+        first = len(start["files"])
+        base = self.path if os.path.isdir(self.path) else ""
+        return [Unit(number, {"file": os.path.join(base, file)}) for number, file in enumerate(end["files"][first:], first)]
+
+    def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
+        return read_file(self.owner, self.reader, unit.detail["file"], batch_size)
+
+    def finished(self, position: Position) -> bool:
+        return self.bounded and not self._fresh(position)
+
+    def release(self, position: Position) -> None:
+        """Files are not ours to remove."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,97 @@
+"""Parquet: columns are matched by name and cast to the declared types; a value that does not fit breaks its tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from millstream.errors import SourceProblem
+from millstream.io.contract import Reading
+from millstream.io.read.base import broken, numbered, pieces
+from millstream.io.read.values import is_bytes, is_text, type_name
+
+
+@dataclass(frozen=True)
+class ParquetReader:
+    """The line numbers of its tuples are row numbers."""
+
+    stream: str
+    schema: pa.Schema
+
+    def read(self, path: str, batch_size: int) -> Iterator[Reading]:
+        with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+            names = [self._find(path, file.schema_arrow, field) for field in self.schema]
+            row = 1
+            for batch in file.iter_batches(batch_size, columns=names, use_threads=False):
+                yield from self._cast(batch, names, path, row, batch_size)
+                row += batch.num_rows
+
+    def _find(self, path: str, found: pa.Schema, field: pa.Field) -> str:
+        same = [n for n in found.names if n == field.name] or [n for n in found.names if n.lower() == field.name.lower()]
+        if len(same) != 1:
+            hint = "it has " + ", ".join(f"`{name}`" for name in found.names[:12])
+            problem = "more than one column" if same else "no column"
+            raise SourceProblem(f"stream {self.stream}: {path} has {problem} `{field.name}`", hint=hint)
+        kind = found.field(same[0]).type
+        if not fits(kind, field.type):
+            text = f"stream {self.stream}: column `{field.name}` of {path} is {type_name(kind)}, declared {type_name(field.type)}"
+            raise SourceProblem(text, hint="declare the column with the type it has in the file")
+        return str(same[0])
+
+    def _cast(self, batch: pa.RecordBatch, names: list[str], path: str, row: int, batch_size: int) -> Iterator[Reading]:
+        lines = numbered(row, batch.num_rows)
+        try:
+            columns = [_as(batch.column(name), field.type) for name, field in zip(names, self.schema, strict=True)]
+            letters = []
+        except pa.ArrowInvalid:
+            wrong: dict[int, str] = {}
+            columns = []
+            for name, field in zip(names, self.schema, strict=True):
+                parts = []
+                for index in range(batch.num_rows):
+                    value = batch.column(name).slice(index, 1)
+                    try:
+                        parts.append(_as(value, field.type))
+                    except pa.ArrowInvalid:
+                        wrong.setdefault(index, f"column `{field.name}`: {value[0]} does not fit {type_name(field.type)} exactly")
+                        parts.append(pa.nulls(1, field.type))
+                columns.append(pa.concat_arrays(parts))
+            letters = [broken(self.stream, path, row + i, why, str(batch.slice(i, 1).to_pydict())) for i, why in sorted(wrong.items())]
+            keep = np.ones(batch.num_rows, dtype=bool)
+            keep[list(wrong)] = False
+            columns = [column.filter(pa.array(keep)) for column in columns]
+            lines = lines[keep]
+        yield from pieces(pa.RecordBatch.from_arrays(columns, schema=self.schema), lines, letters, path, batch_size)
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """True when values of the file's type may be read as the declared type without a change of meaning."""
+    t = pa.types
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if kind == wanted or t.is_null(kind):
+        return True
+    if t.is_integer(wanted):
+        return bool(t.is_integer(kind))
+    if t.is_floating(wanted):
+        return bool(t.is_integer(kind) or (t.is_floating(kind) and kind.bit_width <= wanted.bit_width))
+    if t.is_decimal(wanted):
+        return bool(t.is_decimal(kind) or t.is_integer(kind))
+    if t.is_timestamp(wanted):
+        return bool(t.is_timestamp(kind) or t.is_date32(kind))
+    if t.is_duration(wanted):
+        return bool(t.is_duration(kind))
+    text = is_text(kind) or str(kind) == "string_view"
+    if is_text(wanted):
+        return text
+    if is_bytes(wanted):
+        return text or is_bytes(kind) or bool(t.is_fixed_size_binary(kind))
+    return bool(t.is_nested(wanted) and t.is_nested(kind) and kind.equals(wanted))

@@ -1,0 +1,132 @@
+"""Files become visible once per epoch: written aside, named in a manifest, then moved into place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from millstream.errors import SinkProblem
+
+RECORDS = "_millstream"
+STAGED = "_staged"
+
+
+@contextmanager
+def writing(owner: str, path: str) -> Iterator[None]:
+    """A full disk or a missing permission becomes one clear line."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or " ".join(str(error).split())[:200]
+        raise SinkProblem(f"{owner}: can not write {error.filename or path}: {why}") from error
+
+
+def safe(text: str) -> str:
+    """A name that can be part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in text).lstrip("._") or "x"
+
+
+@dataclass(frozen=True)
+class Staging:
+    """One run's claim on a directory.
+
+    The manifest `_millstream/<run>/<epoch>.json` is the moment of commit. Files it names are moved to their
+    visible names afterwards, and moved again after a crash in between; an epoch with a manifest
+    takes nothing new, so a replay can neither double nor replace what was committed.
+    """
+
+    owner: str
+    directory: str
+    run: str
+
+    @property
+    def records(self) -> str:
+        return os.path.join(self.directory, RECORDS, safe(self.run))
+
+    def stage(self, epoch: int, name: str) -> tuple[str, str]:
+        """Where a writer may write: (the full path, the path as a manifest names it)."""
+        short = os.path.join(STAGED, safe(self.run), str(epoch), f"{uuid.uuid4().hex[:8]}-{name}")
+        full = os.path.join(self.directory, short)
+        with writing(self.owner, full):
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+        return full, short
+
+    def commit(self, epoch: int, files: Sequence[tuple[str, str]], facts: Mapping[str, Any] | None = None) -> bool:
+        """`files`: pairs (staged, visible), both relative to the directory. False when the epoch was committed before."""
+        record = os.path.join(self.records, f"{epoch}.json")
+        with writing(self.owner, self.directory):
+            fresh = not os.path.exists(record)
+            if fresh:
+                os.makedirs(self.records, exist_ok=True)
+                save(record, {"epoch": epoch, "files": [list(pair) for pair in files], **(facts or {})})
+            self._show(record)
+            shutil.rmtree(os.path.join(self.directory, STAGED, safe(self.run), str(epoch)), ignore_errors=True)
+        return fresh
+
+    def _show(self, record: str) -> None:
+        for staged, visible in load(record)["files"]:
+            source = os.path.join(self.directory, staged)
+            if os.path.exists(source):
+                os.replace(source, os.path.join(self.directory, visible))
+        sync_directory(self.directory)
+
+    def committed(self) -> Iterator[dict[str, Any]]:
+        """The manifests of this run, in the order of their epochs."""
+        if os.path.isdir(self.records):
+            numbers = sorted(int(name[:-5]) for name in os.listdir(self.records) if name[:-5].isdigit() and name.endswith(".json"))
+            for number in numbers:
+                yield load(os.path.join(self.records, f"{number}.json"))
+
+    def claim(self) -> bool:
+        """Mark the directory as this run's; True when it was already."""
+        with writing(self.owner, self.directory):
+            if self.claimed():
+                return True
+            os.makedirs(self.records, exist_ok=True)
+            save(os.path.join(self.records, "run.json"), {"run": self.run})
+            return False
+
+    def claimed(self) -> bool:
+        return os.path.exists(os.path.join(self.records, "run.json"))
+
+    def clean(self) -> None:
+        """Finish moves that a crash cut short and remove what was abandoned."""
+        with writing(self.owner, self.directory):
+            staged = os.path.join(self.directory, STAGED, safe(self.run))
+            for epoch in sorted(os.listdir(staged)) if os.path.isdir(staged) else ():
+                record = os.path.join(self.records, f"{epoch}.json")
+                if os.path.exists(record):
+                    self._show(record)
+            shutil.rmtree(staged, ignore_errors=True)
+            with suppress(OSError):  # another run is staging here, or there is none
+                os.rmdir(os.path.join(self.directory, STAGED))
+
+
+def save(path: str, content: Mapping[str, Any]) -> None:
+    """All or nothing, and on the disk when this returns."""
+    aside = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
+    with open(aside, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    sync_directory(os.path.dirname(path))
+
+
+def load(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        return cast("dict[str, Any]", json.load(file))
+
+
+def sync_directory(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

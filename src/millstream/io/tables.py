@@ -1,0 +1,31 @@
+"""CREATE TABLE: a file or a directory that is read once, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from millstream.errors import MillstreamError, Place, SourceProblem
+from millstream.io.files import found_files, local_path, read_file
+from millstream.io.options import Options
+from millstream.io.readers import file_reader
+
+
+def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> pa.Table:
+    """All tuples; a broken one is an error, because a table has no dead letters and a join with half of it would be wrong."""
+    o = Options.of(f"table {name}", options, place, SourceProblem)
+    o.choice("connector", ("file",), "file")
+    path = local_path(o.required("path"))
+    reader = file_reader(name, schema, o, path)
+    o.done()
+    batches = []
+    try:
+        for file in found_files(o.owner, path):
+            for reading in read_file(o.owner, reader, file, 65_536):
+                for letter in reading.letters:
+                    raise o.wrong(f"{letter.file}, line {letter.line}: {letter.reason}", "correct the file: a table must be whole")
+                batches.append(reading.batch)
+    except MillstreamError as error:
+        raise error.at(place) from error.__cause__
+    return pa.Table.from_batches(batches, schema)

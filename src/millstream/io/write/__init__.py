@@ -1,0 +1,1 @@
+"""Formats as writers: tuples become the bytes of a file."""
