@@ -41,7 +41,8 @@ def _list_of(time: np.uint64, last: np.uint64) -> int:
     while difference > _DIGIT:
         difference >>= _8
         level += 1
-    return level * 256 + np.int64((time >> np.uint64(8 * level)) & _DIGIT)
+    digit: int = np.int64((time >> np.uint64(8 * level)) & _DIGIT)
+    return level * 256 + digit
 
 
 @compiled
@@ -118,7 +119,7 @@ def pop(
         if heads[where] >= 0:
             count = _drain(where, following, heads, alive, out, count)
     shift = np.uint64(8 * level)
-    landed = level * 256 + np.int64((mark >> shift) & _DIGIT)
+    landed: int = level * 256 + np.int64((mark >> shift) & _DIGIT)
     for where in range(level * 256 + np.int64((last >> shift) & _DIGIT), landed):
         if heads[where] >= 0:
             count = _drain(where, following, heads, alive, out, count)

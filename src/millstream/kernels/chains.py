@@ -6,8 +6,6 @@ one miss. Chains run from the newest row to the oldest; dead rows are passed ove
 
 from __future__ import annotations
 
-import numpy as np
-
 from millstream.kernels.compiled import Bools, Int64s, compiled
 
 NEXT, HASH, LOW, HIGH = 0, 1, 2, 3

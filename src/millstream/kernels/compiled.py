@@ -7,7 +7,8 @@ cache only looks at the file of the caller when it decides whether an entry is s
 
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ Int32s = npt.NDArray[np.int32]
 Float64s = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
+
+Index = int | np.int64
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 

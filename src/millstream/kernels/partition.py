@@ -42,6 +42,6 @@ def _partition(bucket: Int32s, buckets: int) -> tuple[Int64s, Int64s]:
 
 def partition_rows(bucket: Int32s, buckets: int) -> tuple[Int64s, Int64s]:
     """`order[offsets[b]:offsets[b + 1]]` are the positions that belong to bucket b, in their own order."""
-    if len(bucket) and not (0 <= int(bucket.min()) and int(bucket.max()) < buckets):
+    if len(bucket) and not (int(bucket.min()) >= 0 and int(bucket.max()) < buckets):
         raise ValueError(f"a bucket number outside 0..{buckets - 1}")
     return _partition(bucket, buckets)

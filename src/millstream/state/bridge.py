@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from millstream.kernels.compiled import Bools, Bytes, Int64s
 Values = npt.NDArray[Any]
 
 
+@cache
 def fixed_dtype(kind: pa.DataType) -> np.dtype[Any] | None:
     """How values of this type lie in a flat array, or None when they do not; a bool takes a byte."""
     if pa.types.is_boolean(kind):
@@ -24,7 +26,7 @@ def fixed_dtype(kind: pa.DataType) -> np.dtype[Any] | None:
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date64(kind) or pa.types.is_time64(kind):
         return np.dtype(np.int64)
     if pa.types.is_decimal128(kind):
-        return np.dtype((np.int64, (2,)))
+        return np.dtype((np.int64, (2,)))  # low word, high word
     return None
 
 

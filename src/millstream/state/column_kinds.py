@@ -126,7 +126,7 @@ class FlatColumn:
 
     def equal(self, rows: Int64s, array: pa.Array, used: int) -> Bools:
         mine, theirs = self._values[rows], flat_values(array)
-        same = mine == theirs
+        same: Bools = mine == theirs
         if same.ndim == 2:
             same = same.all(axis=1)
         elif mine.dtype.kind == "f":

@@ -35,11 +35,11 @@ class Columns:
         return self.append_arrays(batch.columns, batch.num_rows)
 
     def append_arrays(self, arrays: list[pa.Array], rows: int) -> int:
-        for field, array in zip(self.schema, arrays):
+        for field, array in zip(self.schema, arrays, strict=True):
             if array.type != field.type:
                 raise TypeError(f"column {field.name} is {array.type}, not {field.type}")
         first = self._rows
-        for column, array in zip(self._columns, arrays):
+        for column, array in zip(self._columns, arrays, strict=True):
             column.append(array, first)
         self._rows += rows
         return first
@@ -59,7 +59,7 @@ class Columns:
     def equal(self, rows: Int64s, arrays: list[pa.Array]) -> Bools:
         """True where stored row `rows[i]` has the key of position i: null equals null, NaN NaN, -0.0 0.0."""
         same = np.ones(len(rows), dtype=np.bool_)
-        for column, array in zip(self._columns, arrays):
+        for column, array in zip(self._columns, arrays, strict=True):
             same &= column.equal(rows, array, self._rows)
         return same
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +56,6 @@ class GroupTable:
 
     def upsert(self, key_columns: list[pa.Array], axis: Int64s) -> tuple[Int64s, Int64s]:
         """The group of each position, and the positions that created one: `first[j]` made the j-th new group."""
-        key_columns = [array.cast(field.type) if array.type != field.type else array for array, field in zip(key_columns, self.key_schema)]
         if key_columns:
             hashes, _, injective = keys.hash_columns(key_columns, null_is_value=True)
             self._injective &= injective
@@ -272,7 +271,7 @@ class GroupTable:
             assert len(first) == len(new), "two groups with one key"
             self._serials[self._top - len(new) : self._top] = serials[new]
             groups = journals.places(self._serials[: self._top], serials)
-            for accumulator, state in zip(self._running, states):
+            for accumulator, state in zip(self._running, states, strict=True):
                 accumulator.load(groups, state.columns)
             self._next_serial = header["next"]
         self._journal = keeps_journal

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,6 @@ def column(batch: pa.RecordBatch, name: str) -> Int64s:
 def places(serials: Int64s, wanted: Int64s) -> Int64s:
     """Where the wanted serial numbers stand among ascending ones; all must be there."""
     found = np.searchsorted(serials, wanted)
-    if len(wanted) and (int(found[-1 if len(found) == 1 else int(found.argmax())]) >= len(serials) or bool((serials[found] != wanted).any())):
+    if len(wanted) and (int(found.max()) >= len(serials) or bool((serials[found] != wanted).any())):
         raise DataProblem("a state segment names rows that are not there", hint="a segment before it is missing")
     return found.astype(np.int64, copy=False)

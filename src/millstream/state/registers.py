@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 _FORGET = "forget everything before"
 
@@ -21,8 +22,9 @@ class Registers:
 
     def __setitem__(self, name: str, value: Any) -> None:
         if self._journal:
-            if name in self._values and type(self._values[name]) is type(value) and self._values[name] == value:
-                return
+            before = self._values.get(name)
+            if type(value) is int and type(before) is int and value == before:
+                return  # the common case: a mark that has not moved
             self._touched.add(name)
         self._values[name] = value
 

@@ -5,7 +5,7 @@ The structure is PWJoin's: a time list (the calendar) and value lists (the chain
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
