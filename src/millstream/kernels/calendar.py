@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels.compiled import Bools, Int64s, UInt64s, compiled
+from millstream.kernels.compiled import Bools, Index, Int64s, UInt64s, compiled
 
 LATE = 8 * 256  # the list of rows whose time had passed when they came
 LISTS = LATE + 1
@@ -23,7 +23,7 @@ _8 = np.uint64(8)
 
 
 @compiled
-def _append(row: int, where: int, following: Int64s, heads: Int64s, tails: Int64s) -> None:
+def _append(row: int, where: Index, following: Int64s, heads: Int64s, tails: Int64s) -> None:
     following[row] = -1
     if heads[where] < 0:
         heads[where] = row
@@ -33,7 +33,7 @@ def _append(row: int, where: int, following: Int64s, heads: Int64s, tails: Int64
 
 
 @compiled
-def _list_of(time: np.uint64, last: np.uint64) -> int:
+def _list_of(time: np.uint64, last: np.uint64) -> Index:
     if time < last:
         return LATE
     level = 0
@@ -41,8 +41,7 @@ def _list_of(time: np.uint64, last: np.uint64) -> int:
     while difference > _DIGIT:
         difference >>= _8
         level += 1
-    digit: int = np.int64((time >> np.uint64(8 * level)) & _DIGIT)
-    return level * 256 + digit
+    return level * 256 + np.int64((time >> np.uint64(8 * level)) & _DIGIT)
 
 
 @compiled
@@ -53,7 +52,7 @@ def place(times: UInt64s, following: Int64s, heads: Int64s, tails: Int64s, last:
 
 
 @compiled
-def _drain(where: int, following: Int64s, heads: Int64s, alive: Bools, out: Int64s, count: int) -> int:
+def _drain(where: Index, following: Int64s, heads: Int64s, alive: Bools, out: Int64s, count: int) -> int:
     row = heads[where]
     heads[where] = -1
     while row >= 0:
@@ -66,7 +65,7 @@ def _drain(where: int, following: Int64s, heads: Int64s, alive: Bools, out: Int6
 
 @compiled
 def _sift(
-    where: int,
+    where: Index,
     times: UInt64s,
     following: Int64s,
     heads: Int64s,
@@ -119,7 +118,7 @@ def pop(
         if heads[where] >= 0:
             count = _drain(where, following, heads, alive, out, count)
     shift = np.uint64(8 * level)
-    landed: int = level * 256 + np.int64((mark >> shift) & _DIGIT)
+    landed = level * 256 + np.int64((mark >> shift) & _DIGIT)
     for where in range(level * 256 + np.int64((last >> shift) & _DIGIT), landed):
         if heads[where] >= 0:
             count = _drain(where, following, heads, alive, out, count)
@@ -128,7 +127,7 @@ def pop(
 
 @compiled
 def ascending(rows: Int64s) -> bool:
-    for i in range(1, len(rows)):
+    for i in range(1, len(rows)):  # noqa: SIM110 (numba has no generator expressions)
         if rows[i] < rows[i - 1]:
             return False
     return True

@@ -20,7 +20,8 @@ def fixed_dtype(kind: pa.DataType) -> np.dtype[Any] | None:
     if pa.types.is_boolean(kind):
         return np.dtype(np.uint8)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return np.dtype(kind.to_pandas_dtype())
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return np.dtype(np.int32)
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date64(kind) or pa.types.is_time64(kind):

@@ -91,7 +91,8 @@ class _Validity:
             return same
         everywhere = np.ones(len(rows), dtype=np.bool_)
         mine, theirs = everywhere if mine is None else mine, everywhere if theirs is None else theirs
-        return (mine == theirs) & (same | ~mine)
+        corrected: Bools = (mine == theirs) & (same | ~mine)
+        return corrected
 
 
 class FlatColumn:
@@ -126,7 +127,7 @@ class FlatColumn:
 
     def equal(self, rows: Int64s, array: pa.Array, used: int) -> Bools:
         mine, theirs = self._values[rows], flat_values(array)
-        same: Bools = mine == theirs
+        same: Bools = np.asarray(mine == theirs)
         if same.ndim == 2:
             same = same.all(axis=1)
         elif mine.dtype.kind == "f":
