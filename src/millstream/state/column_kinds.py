@@ -129,7 +129,7 @@ class FlatColumn:
         mine, theirs = self._values[rows], flat_values(array)
         same: Bools = np.asarray(mine == theirs)
         if same.ndim == 2:
-            same = same.all(axis=1)
+            same = np.asarray(same.all(axis=1))
         elif mine.dtype.kind == "f":
             same |= (mine != mine) & (theirs != theirs)
         return self._nulls.equal(rows, array, same)
