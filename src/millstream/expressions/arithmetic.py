@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
-from typing import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from millstream.core.types import INTERVAL
 from millstream.errors import TypeProblem
-from millstream.expressions.casts import cast, nulling, rescale
+from millstream.expressions.casts import cast, rescale
 from millstream.expressions.coercion import as_decimal, coerce, common_number, decimal_type, parse_literal
 from millstream.expressions.intervals import CALENDAR, shift
 from millstream.expressions.names import is_number, name_of
@@ -20,7 +20,6 @@ from millstream.expressions.node import Datum, Kernel, Node, RowFailure, call, n
 from millstream.expressions.registry import Call, Scope, function, rule
 
 _WIDE = Context(prec=90, rounding=ROUND_DOWN)
-_NULL = "a division by zero gives NULL"
 
 
 @rule(exp.Add, exp.SafeAdd)
@@ -54,7 +53,9 @@ def _mul(expression: exp.Binary, scope: Scope) -> Node:
 def _scaled(span: Node, factor: Node, symbol: str) -> Node:
     """An interval times or divided by a number."""
     if symbol == "*" and pa.types.is_integer(factor.type):
-        return call(lambda a, b: pc.multiply_checked(_plain(a), b).cast(INTERVAL), INTERVAL, [span, cast(factor, pa.int64())], fallible=True)
+        return call(
+            lambda a, b: pc.multiply_checked(_plain(a), b).cast(INTERVAL), INTERVAL, [span, cast(factor, pa.int64())], fallible=True
+        )
     number = _without_zero(coerce(factor, pa.float64(), symbol)) if symbol == "/" else coerce(factor, pa.float64(), symbol)
     arrow = pc.divide if symbol == "/" else pc.multiply
 
@@ -191,7 +192,10 @@ def _int_div(expression: exp.Binary, scope: Scope) -> Node:
     left, right = operands("DIV", scope.compile(expression.this), scope.compile(expression.expression))
     kind = common_number(left, right)
     if pa.types.is_floating(kind):
-        raise TypeProblem(f"DIV does not take {name_of(left.type)} with {name_of(right.type)}", hint="write floor(a / b), or CAST(... AS BIGINT) around both sides")
+        raise TypeProblem(
+            f"DIV does not take {name_of(left.type)} with {name_of(right.type)}",
+            hint="write floor(a / b), or CAST(... AS BIGINT) around both sides",
+        )
     if pa.types.is_decimal(kind):
         whole = rowwise(lambda x, y: None if y == 0 else int(_WIDE.divide_int(x, y)), pa.int64())
         return call(whole, pa.int64(), [cast(left, as_decimal(left)), cast(right, as_decimal(right))], fallible=True)
@@ -279,7 +283,11 @@ def _positive(nodes: Sequence[Node], name: Call) -> Node:
     return nodes[0]
 
 
-_BITS = {exp.BitwiseAnd: ("&", pc.bit_wise_and), exp.BitwiseOr: ("|", pc.bit_wise_or), exp.BitwiseXor: ("^", pc.bit_wise_xor)}
+_BITS: dict[Any, tuple[str, Kernel]] = {
+    exp.BitwiseAnd: ("&", pc.bit_wise_and),
+    exp.BitwiseOr: ("|", pc.bit_wise_or),
+    exp.BitwiseXor: ("^", pc.bit_wise_xor),
+}
 
 
 @rule(*_BITS)
@@ -298,6 +306,3 @@ def _bit_not(expression: exp.BitwiseNot, scope: Scope) -> Node:
     if not pa.types.is_integer(node.type):
         raise TypeProblem(f"~ does not take {name_of(node.type)}", hint="write CAST(... AS BIGINT)")
     return call(pc.bit_wise_not, node.type, [node])
-
-
-__all__ = ["modulo", "nulling", "operands"]

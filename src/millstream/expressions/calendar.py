@@ -62,7 +62,8 @@ def add_months(months: int, micros: int) -> Kernel:
         moved = moved_months(days, months)
         if len(moved) and max(abs(int(moved.max())), abs(int(moved.min()))) > 106_000_000:
             raise RowFailure("the timestamp is outside the calendar of microseconds")
-        return moved * DAY + (values - days * DAY) + micros
+        shifted: npt.NDArray[Any] = moved * DAY + (values - days * DAY) + micros
+        return shifted
 
     return raw.on_integers(move, TIMESTAMP)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from millstream.core.types import INTERVAL, TIMESTAMP
 from millstream.errors import TypeProblem
 from millstream.expressions import casts
-from millstream.expressions.node import Node, RowFailure, constant, null
 from millstream.expressions.names import is_number, name_of
+from millstream.expressions.node import Node, RowFailure, constant, null
 
 _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
@@ -115,7 +115,9 @@ def parse_literal(node: Node, kind: pa.DataType, what: str) -> Node:
     except (ValueError, TypeProblem) as error:
         raise TypeProblem(
             f"{what} reads the literal '{node.value}' as {name_of(kind)}, and it is none",
-            hint="write the literal as INTERVAL '...' <unit>" if kind == INTERVAL else f"write a {name_of(kind)} or CAST the other side AS STRING",
+            hint="write the literal as INTERVAL '...' <unit>"
+            if kind == INTERVAL
+            else f"write a {name_of(kind)} or CAST the other side AS STRING",
         ) from error
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ from millstream.expressions.names import name_of
 from millstream.expressions.node import Datum, Kernel, Node, call, null
 from millstream.expressions.registry import MANY, Call, Scope, function, rule
 
-_OPERATORS: dict[type[exp.Expression], tuple[str, str]] = {
+_OPERATORS: dict[Any, tuple[str, str]] = {
     exp.EQ: ("=", "equal"),
     exp.NEQ: ("<>", "not_equal"),
     exp.LT: ("<", "less"),

@@ -13,7 +13,7 @@ from millstream.errors import DataProblem, NameProblem, PlanProblem
 from millstream.expressions import arithmetic, casts, comparison, intervals, logic, numeric, patterns, strings, times
 from millstream.expressions.coercion import decimal_type
 from millstream.expressions.names import normal_type
-from millstream.expressions.node import Datum, Node, RowFailure, broadcast, constant, place_of
+from millstream.expressions.node import Datum, Node, broadcast, constant, place_of
 from millstream.expressions.registry import Scope, rule
 
 FAMILIES = (arithmetic, casts, comparison, intervals, logic, numeric, patterns, strings, times)
@@ -89,7 +89,9 @@ def _column(expression: exp.Column, scope: Scope) -> Node:
     if not found:
         raise NameProblem.unknown("column", wanted, [n for n in names if not n.startswith("__")])
     if len(found) > 1:
-        raise NameProblem(f"the column `{wanted}` could be {' or '.join(f'`{n}`' for n in found)}", hint="write it in the case it was declared in")
+        raise NameProblem(
+            f"the column `{wanted}` could be {' or '.join(f'`{n}`' for n in found)}", hint="write it in the case it was declared in"
+        )
     name = found[0]
     stored = scope.schema.field(name).type
     kind = normal_type(stored)
@@ -144,6 +146,3 @@ def _raw_string(expression: exp.RawString, scope: Scope) -> Node:
 @rule(exp.HexString)
 def _hex(expression: exp.HexString, scope: Scope) -> Node:
     return constant(bytes.fromhex(str(expression.this)), pa.binary())
-
-
-__all__ = ["Compiled", "RowFailure", "compile_expression", "fold_constant"]

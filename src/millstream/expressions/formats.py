@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from millstream.errors import UnsupportedProblem
 from millstream.expressions.coercion import moment, text
 from millstream.expressions.node import Node, RowFailure, call, rowwise
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def python_format(layout: str) -> str:
@@ -23,7 +23,9 @@ def python_format(layout: str) -> str:
     done = re.sub(r"'([^']*)'", r"\1", done)
     left = re.sub(r"%-?[a-zA-Z]", "", done)
     if re.search(r"\b[yMdHhmsEuDFwW]{2,}\b", left):
-        raise UnsupportedProblem(f"the time format has a part that is not supported: {left.strip()}", hint="use yyyy MM dd HH mm ss SSS XXX, and quotes for text")
+        raise UnsupportedProblem(
+            f"the time format has a part that is not supported: {left.strip()}", hint="use yyyy MM dd HH mm ss SSS XXX, and quotes for text"
+        )
     return done
 
 
@@ -36,7 +38,7 @@ def read_times(node: Node, layout: str, what: str) -> Node:
             found = datetime.strptime(value.strip(), form)
         except ValueError:
             raise RowFailure(f"{what}: '{value}' does not follow the format") from None
-        return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
 
     return call(rowwise(read, TIMESTAMP), TIMESTAMP, [text(node, what)], fallible=True)
 

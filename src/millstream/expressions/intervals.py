@@ -60,9 +60,9 @@ def _interval(expression: exp.Interval, scope: Scope) -> Node:
     name = unit_name(unit.name)
     node = scope.compile(amount)
     if node.is_constant and pa.types.is_string(node.type):
-        return _times(_number(node.value), name)
+        return constant_interval(_number(node.value), name)
     if node.is_constant and is_number(node.type):
-        return null(INTERVAL) if node.value is None else _times(Decimal(str(node.value)), name)
+        return null(INTERVAL) if node.value is None else constant_interval(Decimal(str(node.value)), name)
     return of_units(node, name)
 
 
@@ -75,7 +75,12 @@ def of_units(node: Node, unit: str) -> Node:
         return call(lambda a: pc.multiply_checked(a, size).cast(INTERVAL), INTERVAL, [casts.cast(node, pa.int64())], fallible=True)
     if is_number(node.type):
         length = float(MICROS[unit])
-        return call(lambda a: pc.cast(pc.round(pc.multiply(a, length)), pa.int64()).cast(INTERVAL), INTERVAL, [coerce(node, pa.float64(), "INTERVAL")], fallible=True)
+        return call(
+            lambda a: pc.cast(pc.round(pc.multiply(a, length)), pa.int64()).cast(INTERVAL),
+            INTERVAL,
+            [coerce(node, pa.float64(), "INTERVAL")],
+            fallible=True,
+        )
     raise TypeProblem(f"INTERVAL takes a number of {unit}s, not {name_of(node.type)}", hint="write CAST(... AS BIGINT)")
 
 
@@ -86,7 +91,7 @@ def _number(text: str) -> Decimal:
         raise TypeProblem(f"INTERVAL does not take '{text}'", hint="write a number and a unit, such as INTERVAL '90' SECOND") from None
 
 
-def _times(amount: Decimal, unit: str) -> Node:
+def constant_interval(amount: Decimal | int, unit: str) -> Node:
     if unit in MONTHS:
         return _months(int(amount * MONTHS[unit]), 0)
     return constant(int(amount * MICROS[unit]), INTERVAL)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,11 +29,15 @@ def _or(expression: exp.Or, scope: Scope) -> Node:
 def _connect(expression: exp.Connector, scope: Scope, what: str, decisive: bool) -> Node:
     """AND and OR; a right side that can fail only sees the tuples the left side leaves undecided."""
     kernel = pc.or_kleene if decisive else pc.and_kleene
-    parts = [boolean(scope.compile(e), what) for e in expression.flatten(unnest=False)]
+    parts = [boolean(scope.compile(e), what) for e in _operands(expression)]
     node = parts[0]
     for part in parts[1:]:
         node = _guarded(kernel, node, part, decisive) if part.fallible else call(kernel, pa.bool_(), [node, part], strict=False)
     return node
+
+
+def _operands(expression: Any) -> Any:
+    return expression.flatten(unnest=False)
 
 
 def _guarded(kernel: Any, left: Node, right: Node, decisive: bool) -> Node:
@@ -106,7 +111,9 @@ def _case(expression: exp.Case, scope: Scope) -> Node:
 def _if(expression: exp.If, scope: Scope) -> Node:
     condition = boolean(scope.compile(expression.this), "if")
     other = expression.args.get("false")
-    return choose([condition], [scope.compile(expression.args["true"]), scope.compile(other) if other is not None else null(pa.null())], "if")
+    return choose(
+        [condition], [scope.compile(expression.args["true"]), scope.compile(other) if other is not None else null(pa.null())], "if"
+    )
 
 
 @function("nvl2", at_least=3, node=exp.Nvl2, args=("this", "true", "false"))
@@ -162,7 +169,9 @@ def _nullif(nodes: Sequence[Node], name: Call) -> Node:
     same = equal(nodes[0], nodes[1], "nullif")
     if pa.types.is_null(nodes[0].type):
         return nodes[0]
-    return call(lambda s, a: pc.if_else(pc.fill_null(s, False), pa.scalar(None, nodes[0].type), a), nodes[0].type, [same, nodes[0]], strict=False)
+    return call(
+        lambda s, a: pc.if_else(pc.fill_null(s, False), pa.scalar(None, nodes[0].type), a), nodes[0].type, [same, nodes[0]], strict=False
+    )
 
 
 @function("zeroifnull")

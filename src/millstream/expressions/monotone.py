@@ -7,9 +7,10 @@ function: January 30th 23:00 becomes February 28th 23:00, and January 31st 01:00
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +20,10 @@ from millstream.core.types import INTERVAL, MAX_TIME, MIN_TIME, TIMESTAMP, is_ax
 from millstream.errors import MillstreamError
 from millstream.expressions.calendar import civil, truncated
 from millstream.expressions.intervals import MICROS
-from millstream.expressions.names import normal_type
+from millstream.expressions.names import normal_type, type_of
 from millstream.expressions.node import Node
 from millstream.expressions.registry import Scope
 from millstream.expressions.times import truncation_unit
-from millstream.expressions.names import type_of
 
 Step = Callable[[int], int]
 DAY, SECOND = MICROS["day"], MICROS["second"]
@@ -106,7 +106,7 @@ def _floor_of_quotient(value: int, by: int) -> int:
     return math.floor(float(value) / float(by))
 
 
-def _add(expression: exp.Binary, scope: Scope) -> Monotone | None:
+def _add(expression: Any, scope: Scope) -> Monotone | None:
     left, right = expression.this, expression.expression
     inner, by = _follow(left, scope), right
     sign = -1 if isinstance(expression, exp.Sub) else 1
@@ -120,7 +120,7 @@ def _add(expression: exp.Binary, scope: Scope) -> Monotone | None:
     if amount.type == INTERVAL:
         micros = sign * amount.constant.value  # type: ignore[union-attr]
         return _moved(inner, expression, scope, micros)
-    if pa.types.is_integer(amount.type) and pa.types.is_signed_integer(inner.kind) or pa.types.is_date32(inner.kind):
+    if (pa.types.is_integer(amount.type) and pa.types.is_signed_integer(inner.kind)) or pa.types.is_date32(inner.kind):
         return _typed(inner, expression, scope, partial(_plus, by=sign * int(amount.value)))
     return None
 
@@ -192,7 +192,7 @@ _CONVERSIONS: dict[tuple[pa.DataType, pa.DataType], tuple[Step, ...]] = {
 }
 
 
-def _to_date(expression: exp.TsOrDsToDate, scope: Scope) -> Monotone | None:
+def _to_date(expression: Any, scope: Scope) -> Monotone | None:
     inner = _follow(expression.this, scope)
     return inner and _convert(inner, pa.date32()) if inner and not pa.types.is_integer(inner.kind) else None
 

@@ -64,10 +64,14 @@ def type_of(data_type: exp.DataType) -> pa.DataType:
         sizes = [int(p.name) for p in data_type.expressions]
         precision, scale = (sizes + [0])[:2] if sizes else (10, 0)
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-            raise UnsupportedProblem(f"DECIMAL({precision},{scale}) is not supported", hint="the precision is 1 to 38, the scale at most that")
+            raise UnsupportedProblem(
+                f"DECIMAL({precision},{scale}) is not supported", hint="the precision is 1 to 38, the scale at most that"
+            )
         return pa.decimal128(precision, scale)
     if kind not in _TYPES:
-        raise UnsupportedProblem(f"the type {data_type.sql('spark')} is not supported", hint=f"there is {', '.join(sorted(set(_NAMES.values())))}, DECIMAL(p,s)")
+        raise UnsupportedProblem(
+            f"the type {data_type.sql('spark')} is not supported", hint=f"there is {', '.join(sorted(set(_NAMES.values())))}, DECIMAL(p,s)"
+        )
     return _TYPES[kind]
 
 

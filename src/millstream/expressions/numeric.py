@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,8 @@ from millstream.core.types import INTERVAL
 from millstream.errors import TypeProblem
 from millstream.expressions.casts import cast
 from millstream.expressions.coercion import double, whole
-from millstream.expressions.names import is_number, name_of
-from millstream.expressions.node import Datum, Node, call, constant, null, rowwise
+from millstream.expressions.names import is_number
+from millstream.expressions.node import Datum, Node, call, constant, rowwise
 from millstream.expressions.registry import Call, function
 
 
@@ -96,7 +97,7 @@ def _down_or_up(nodes: Sequence[Node], name: Call, kernel: Any, mode: str) -> No
     if pa.types.is_integer(node.type):
         return node
     if pa.types.is_decimal(node.type):
-        return _decimal_step(node, 0, lambda a: pc.round(a, 0, round_mode=mode if mode == "down" else "up"))
+        return _decimal_step(node, 0, lambda a: pc.round(a, 0, round_mode=mode))
     return cast(call(kernel, pa.float64(), [double(node, name.name)]), pa.int64())
 
 
@@ -193,10 +194,3 @@ def _pi(nodes: Sequence[Node], name: Call) -> Node:
 @function("e", at_least=0, at_most=0)
 def _e(nodes: Sequence[Node], name: Call) -> Node:
     return constant(math.e)
-
-
-def refuse(node: Node, name: Call) -> Node:
-    raise name.wrong(name_of(node.type), "write CAST(... AS DOUBLE)")
-
-
-__all__ = ["null", "number"]

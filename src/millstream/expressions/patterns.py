@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +13,11 @@ from sqlglot import exp
 
 from millstream.errors import TypeProblem
 from millstream.expressions.coercion import text, whole
-from millstream.expressions.node import Node, RowFailure, call, constant, rowwise
+from millstream.expressions.node import Kernel, Node, RowFailure, call, constant, rowwise
 from millstream.expressions.registry import Call, Scope, function, rule
 
 STRING = pa.string()
-_NAMES: dict[type[exp.Expression], str] = {exp.Like: "LIKE", exp.ILike: "ILIKE"}
+_NAMES: dict[Any, str] = {exp.Like: "LIKE", exp.ILike: "ILIKE"}
 
 
 @rule(exp.Like, exp.ILike)
@@ -40,15 +41,20 @@ def _like(expression: exp.Binary, scope: Scope, escape: str) -> Node:
         return _quantified(expression, scope, escape)
     pattern = text(scope.compile(expression.expression), name)
     if pattern.is_constant and pattern.value is not None:
-        regex = like_to_regex(pattern.value, escape)
-        node = call(lambda a: pc.match_substring_regex(a, f"(?s)^(?:{regex})$".replace("$", r"\z"), ignore_case=ignore_case), pa.bool_(), [subject])
-        if escape == "\\":
-            node = call(lambda a: pc.match_like(a, pattern.value, ignore_case=ignore_case), pa.bool_(), [subject])
+        node = call(_matcher(pattern.value, escape, ignore_case), pa.bool_(), [subject])
     else:
         flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
         matches: Callable[[str, str], bool] = lambda s, p: _compiled(like_to_regex(p, escape), flags).fullmatch(s) is not None  # noqa: E731
         node = call(rowwise(matches, pa.bool_()), pa.bool_(), [subject, pattern])
     return call(pc.invert, pa.bool_(), [node]) if expression.args.get("negate") else node
+
+
+def _matcher(pattern: str, escape: str, ignore_case: bool) -> Kernel:
+    """Arrow's own LIKE for the usual escape, a regular expression of the whole string for any other."""
+    if escape == "\\":
+        return lambda a: pc.match_like(a, pattern, ignore_case=ignore_case)
+    whole_string = rf"(?s)\A(?:{like_to_regex(pattern, escape)})\z"
+    return lambda a: pc.match_substring_regex(a, whole_string, ignore_case=ignore_case)
 
 
 def _quantified(expression: exp.Binary, scope: Scope, escape: str) -> Node:
@@ -118,8 +124,13 @@ def _rlike(nodes: Sequence[Node], name: Call) -> Node:
 
 def _references(replacement: str, mark: str) -> str:
     """Java's $1 and \\$ as the group references of another engine."""
-    out = re.sub(r"\\(.)|\$([0-9])", lambda m: (re.escape(m[1]) if m[1] == "\\" else m[1]) if m[1] is not None else mark.format(m[2]), replacement)
-    return out
+
+    def change(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return mark.format(found[2])
+        return r"\\" if found[1] == "\\" else found[1]
+
+    return re.sub(r"\\(.)|\$([0-9])", change, replacement)
 
 
 @function("regexp_replace", at_least=3, node=exp.RegexpReplace, args=("this", "expression", "replacement"))
@@ -147,4 +158,9 @@ def _regexp_extract(nodes: Sequence[Node], name: Call) -> Node:
         match = _compiled(p).search(s)
         return (match[g] or "") if match else ""
 
-    return call(rowwise(extract, STRING), STRING, [text(nodes[0], name.name), pattern, group], fallible=not (pattern.is_constant and group.is_constant))
+    return call(
+        rowwise(extract, STRING),
+        STRING,
+        [text(nodes[0], name.name), pattern, group],
+        fallible=not (pattern.is_constant and group.is_constant),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -112,14 +113,19 @@ def _rule_of_last_resort(expression: exp.Expression) -> Rule:
     if isinstance(expression, exp.AggFunc):
         name = expression.sql_name().lower()
         problem: MillstreamError = PlanProblem(
-            f"the aggregate {name} stands where a value of one tuple is needed", hint="put aggregates in the SELECT list or HAVING of a GROUP BY"
+            f"the aggregate {name} stands where a value of one tuple is needed",
+            hint="put aggregates in the SELECT list or HAVING of a GROUP BY",
         )
     elif isinstance(expression, exp.Window):
         problem = UnsupportedProblem("window functions (OVER) are not supported", hint="use a window in brackets, such as [RANGE 1 MINUTE]")
     elif isinstance(expression, (exp.Query, exp.Subquery, exp.Exists, exp.Any, exp.All)):
-        problem = UnsupportedProblem("subqueries inside an expression are not supported", hint="write a join, a LEFT SEMI JOIN or a LEFT ANTI JOIN")
+        problem = UnsupportedProblem(
+            "subqueries inside an expression are not supported", hint="write a join, a LEFT SEMI JOIN or a LEFT ANTI JOIN"
+        )
     elif isinstance(expression, exp.Func):
-        problem = UnsupportedProblem(f"the function {expression.sql_name().lower()} is not supported", hint=f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ...")
+        problem = UnsupportedProblem(
+            f"the function {expression.sql_name().lower()} is not supported", hint=f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ..."
+        )
     else:
         problem = UnsupportedProblem(f"`{expression.sql('spark')}` ({expression.key}) is not supported in an expression")
     raise problem.at(place_of(expression))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,8 +47,7 @@ def _concat_ws(nodes: Sequence[Node], name: Call) -> Node:
     if not parts:
         parts = [constant("", STRING)]
     kernel: Callable[..., Datum] = lambda *all_: pc.binary_join_element_wise(*all_, null_handling="skip")  # noqa: E731
-    joined = call(kernel, STRING, [*parts, separator], strict=False)
-    return joined
+    return call(kernel, STRING, [*parts, separator], strict=False)
 
 
 def _plain(name: str, node: type[exp.Expression], kernel: Any, kind: pa.DataType, *aliases: str) -> None:
@@ -142,7 +142,7 @@ def _replace(nodes: Sequence[Node], name: Call) -> Node:
     subject, old, new = [text(n, name.name) for n in [*nodes, constant("", STRING)][:3]]
     if not (old.is_constant and new.is_constant and old.value):
         return call(rowwise(lambda s, a, b: s.replace(a, b) if a else s, STRING), STRING, [subject, old, new])
-    return call(lambda a: pc.replace_substring(a, old.value, new.value), STRING, [subject]) if new.value is not None else call(pc.utf8_upper, STRING, [new])
+    return call(lambda a, _: pc.replace_substring(a, old.value, new.value), STRING, [subject, new])
 
 
 def _padded(subject: str, size: int, fill: str, left: bool) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +14,12 @@ from sqlglot import exp
 from millstream.core.types import INTERVAL, TIMESTAMP
 from millstream.errors import TypeProblem, UnsupportedProblem
 from millstream.expressions import raw
-from millstream.expressions.calendar import civil, days_from, month_lengths, moved_months, truncated
+from millstream.expressions.calendar import add_months_to_date, civil, days_from, month_lengths, moved_months, truncated
 from millstream.expressions.casts import cast
-from millstream.expressions.coercion import day, moment, text, whole
-from millstream.expressions.intervals import MICROS, MONTHS, add_days, of_units, shift, unit_name
-from millstream.expressions.intervals import _times as constant_interval
+from millstream.expressions.coercion import day, moment, whole
 from millstream.expressions.formats import read_times, write_times
-from millstream.expressions.names import name_of
-from millstream.expressions.node import Datum, Node, call
+from millstream.expressions.intervals import MICROS, MONTHS, add_days, constant_interval, of_units, shift, unit_name
+from millstream.expressions.node import Datum, Node, call, rowwise
 from millstream.expressions.registry import Call, Scope, function, rule
 
 DAY = MICROS["day"]
@@ -156,7 +155,9 @@ def _to_date(expression: exp.TsOrDsToDate, scope: Scope) -> Node:
 @rule(exp.StrToTime)
 def _to_timestamp(expression: exp.StrToTime, scope: Scope) -> Node:
     node = scope.compile(expression.this)
-    return read_times(node, expression.args["format"].name, "to_timestamp") if pa.types.is_string(node.type) else moment(node, "to_timestamp")
+    if not pa.types.is_string(node.type):
+        return moment(node, "to_timestamp")
+    return read_times(node, expression.args["format"].name, "to_timestamp")
 
 
 @rule(exp.TimeStrToTime)
@@ -174,8 +175,9 @@ def _unix_timestamp(expression: exp.StrToUnix, scope: Scope) -> Node:
     node = scope.compile(expression.this)
     layout = expression.args.get("format")
     if pa.types.is_string(node.type):
-        standard = layout is None or layout.name.replace("strict", "") == "%Y-%m-%d %H:%M:%S"
-        node = cast(node, TIMESTAMP) if standard else read_times(node, layout.name, "unix_timestamp")
+        written = "" if layout is None else layout.name
+        standard = written.replace("strict", "") in ("", "%Y-%m-%d %H:%M:%S")
+        node = cast(node, TIMESTAMP) if standard else read_times(node, written, "unix_timestamp")
     return cast(moment(node, "unix_timestamp"), pa.int64())
 
 
@@ -186,7 +188,8 @@ def _from_unixtime(expression: exp.UnixToStr, scope: Scope) -> Node:
 
 
 def _unix(name: str, size: int, node: type[exp.Expression]) -> None:
-    function(name, node=node)(lambda nodes, call_: call(raw.on_integers(lambda v: v // size, pa.int64()), pa.int64(), [moment(nodes[0], call_.name)]))
+    kernel = raw.on_integers(lambda v: v // size, pa.int64())
+    function(name, node=node)(lambda nodes, call_: call(kernel, pa.int64(), [moment(nodes[0], call_.name)]))
 
 
 _unix("unix_seconds", MICROS["second"], exp.UnixSeconds)
@@ -233,18 +236,16 @@ def _timestamp_add(expression: exp.TimestampAdd, scope: Scope) -> Node:
 
 @function("add_months", at_least=2, node=exp.AddMonths, args=("this", "expression"))
 def _add_months(nodes: Sequence[Node], name: Call) -> Node:
+    """The same day of a later month, or its last day."""
+    pairs = rowwise(lambda days, months: int(moved_months(np.array([days]), months)[0]), pa.int32())
+
     def kernel(date: Datum, months: Datum) -> pa.Array:
-        shape = date if isinstance(date, pa.Array) else months
-        days, by = (np.asarray(d.cast(pa.int64()).fill_null(0)) if isinstance(d, pa.Array) else d.cast(pa.int32()).as_py() for d in (_days(date), months))
-        moved = moved_months(np.broadcast_to(days, len(shape)), by)
-        known = pc.and_(pc.is_valid(date), pc.is_valid(months))
-        return pc.if_else(known, pa.array(moved.astype(np.int32)).cast(pa.date32()), pa.scalar(None, pa.date32()))
+        return pairs(date.cast(pa.int32()), months).cast(pa.date32())
 
-    return call(kernel, pa.date32(), [day(nodes[0], name.name), whole(nodes[1], name.name)])
-
-
-def _days(date: Datum) -> Datum:
-    return date.cast(pa.int32())
+    date, months = day(nodes[0], name.name), whole(nodes[1], name.name)
+    if months.is_constant and months.value is not None:
+        return call(add_months_to_date(months.value), pa.date32(), [date])
+    return call(kernel, pa.date32(), [date, months], fallible=True)
 
 
 @function("last_day", node=exp.LastDay)
@@ -295,6 +296,3 @@ def _refuse(name: str) -> Node:
         f"{name} is not supported: an answer must follow from the streams alone, on every run",
         hint="declare the stream TIMESTAMP INTERNAL AS ts to have the time of entry as a column",
     )
-
-
-__all__ = ["FIELDS", "name_of", "text", "truncation_unit"]
