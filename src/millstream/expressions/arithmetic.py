@@ -1,9 +1,8 @@
-"""Arithmetic: + - * / DIV % and bits, checked for overflow; division by zero gives NULL."""
+"""Arithmetic: + - * / DIV %, checked for overflow; division by zero gives NULL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +11,13 @@ from sqlglot import exp
 
 from millstream.core.types import INTERVAL
 from millstream.errors import TypeProblem
-from millstream.expressions.casts import cast, rescale
-from millstream.expressions.coercion import as_decimal, coerce, common_number, decimal_type, parse_literal
+from millstream.expressions.casts import cast
+from millstream.expressions.coercion import as_decimal, coerce, common_number, parse_literal
+from millstream.expressions.decimals import WIDE, divide_decimals, on_decimals, product_type, sum_type
 from millstream.expressions.intervals import CALENDAR, shift
 from millstream.expressions.names import is_number, name_of
-from millstream.expressions.node import Datum, Kernel, Node, RowFailure, call, null, rowwise
+from millstream.expressions.node import Datum, Kernel, Node, call, null, rowwise
 from millstream.expressions.registry import Call, Scope, function, rule
-
-_WIDE = Context(prec=90, rounding=ROUND_DOWN)
 
 
 @rule(exp.Add, exp.SafeAdd)
@@ -35,7 +33,7 @@ def _sub(expression: exp.Binary, scope: Scope) -> Node:
 def _sum(expression: exp.Binary, scope: Scope, symbol: str, kernel: Kernel) -> Node:
     left, right = scope.compile(expression.this), scope.compile(expression.expression)
     moved = shift(symbol, left, right)
-    node = moved if moved is not None else _numbers(symbol, left, right, kernel, _sum_type)
+    node = moved if moved is not None else _numbers(symbol, left, right, kernel, sum_type)
     return _lenient(node) if isinstance(expression, (exp.SafeAdd, exp.SafeSubtract)) else node
 
 
@@ -46,7 +44,7 @@ def _mul(expression: exp.Binary, scope: Scope) -> Node:
         span, factor = (left, right) if left.type == INTERVAL else (right, left)
         node = _scaled(span, factor, "*")
     else:
-        node = _numbers("*", left, right, pc.multiply_checked, _product_type)
+        node = _numbers("*", left, right, pc.multiply_checked, product_type)
     return _lenient(node) if isinstance(expression, exp.SafeMultiply) else node
 
 
@@ -116,28 +114,8 @@ def _numbers(symbol: str, left: Node, right: Node, kernel: Kernel, decimals: Cal
     kind = common_number(left, right)
     if pa.types.is_decimal(kind):
         a, b = as_decimal(left), as_decimal(right)
-        return _on_decimals(kernel, cast(left, a), cast(right, b), decimals(a, b))
+        return on_decimals(kernel, cast(left, a), cast(right, b), decimals(a, b))
     return call(kernel, kind, [coerce(left, kind, symbol), coerce(right, kind, symbol)], fallible=pa.types.is_integer(kind))
-
-
-def _sum_type(a: pa.DataType, b: pa.DataType) -> tuple[int, int]:
-    scale = max(a.scale, b.scale)
-    return max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale
-
-
-def _product_type(a: pa.DataType, b: pa.DataType) -> tuple[int, int]:
-    return a.precision + b.precision + 1, a.scale + b.scale
-
-
-def _on_decimals(kernel: Kernel, left: Node, right: Node, exact: tuple[int, int]) -> Node:
-    """Exact in up to 76 digits, then rounded into 38 (Spark's result types)."""
-    kind = decimal_type(*exact)
-    if exact[0] <= 38:
-        return call(lambda a, b: pc.cast(kernel(a, b), kind), kind, [left, right], fallible=False)
-    to_wide_a = pa.decimal256(left.type.precision, left.type.scale)
-    to_wide_b = pa.decimal256(right.type.precision, right.type.scale)
-    shrink = rescale(pa.decimal256(min(75, exact[0]), exact[1]), kind)
-    return call(lambda a, b: shrink(kernel(a.cast(to_wide_a), b.cast(to_wide_b))), kind, [left, right], fallible=True)
 
 
 def _without_zero(node: Node) -> Node:
@@ -162,29 +140,10 @@ def _div(expression: exp.Binary, scope: Scope) -> Node:
     left, right = operands("/", left, right)
     kind = common_number(left, right)
     if pa.types.is_decimal(kind):
-        return _divide_decimals(left, right)
+        return divide_decimals(left, right)
     if pa.types.is_integer(kind):
         kind = pa.float64()
     return call(pc.divide, kind, [coerce(left, kind, "/"), _without_zero(coerce(right, kind, "/"))])
-
-
-def _divide_decimals(left: Node, right: Node) -> Node:
-    """Digit-exact through Python's decimals: Arrow truncates where Spark rounds half up."""
-    a, b = as_decimal(left), as_decimal(right)
-    scale = max(6, a.scale + b.precision + 1)
-    kind = decimal_type(a.precision - a.scale + b.scale + scale, scale)
-    unit = Decimal(1).scaleb(-kind.scale)
-    limit = Decimal(10) ** (kind.precision - kind.scale)
-
-    def quotient(x: Decimal, y: Decimal) -> Decimal | None:
-        if y == 0:
-            return None
-        value = _WIDE.divide(x, y).quantize(unit, rounding=ROUND_HALF_UP, context=_WIDE)
-        if abs(value) >= limit:
-            raise RowFailure(f"{x} / {y} does not fit {name_of(kind)}")
-        return value
-
-    return call(rowwise(quotient, kind), kind, [cast(left, a), cast(right, b)], fallible=True)
 
 
 @rule(exp.IntDiv)
@@ -197,7 +156,7 @@ def _int_div(expression: exp.Binary, scope: Scope) -> Node:
             hint="write floor(a / b), or CAST(... AS BIGINT) around both sides",
         )
     if pa.types.is_decimal(kind):
-        whole = rowwise(lambda x, y: None if y == 0 else int(_WIDE.divide_int(x, y)), pa.int64())
+        whole = rowwise(lambda x, y: None if y == 0 else int(WIDE.divide_int(x, y)), pa.int64())
         return call(whole, pa.int64(), [cast(left, as_decimal(left)), cast(right, as_decimal(right))], fallible=True)
     return call(pc.divide_checked, pa.int64(), [cast(left, pa.int64()), _without_zero(cast(right, pa.int64()))], fallible=True)
 
@@ -217,7 +176,7 @@ def modulo(left: Node, right: Node, what: str) -> Node:
     left, right = operands(what, left, right)
     kind = common_number(left, right)
     if pa.types.is_decimal(kind):
-        exact = rowwise(lambda x, y: None if y == 0 else _WIDE.remainder(x, y), kind)
+        exact = rowwise(lambda x, y: None if y == 0 else WIDE.remainder(x, y), kind)
         return call(exact, kind, [coerce(left, kind, what), coerce(right, kind, what)], fallible=False)
     if pa.types.is_floating(kind):
         return call(_float_remainder(kind), kind, [coerce(left, kind, what), _without_zero(coerce(right, kind, what))])
@@ -248,7 +207,7 @@ def _pmod(nodes: Sequence[Node], name: Call) -> Node:
     rest = modulo(left, right, name.name)
     right = coerce(right, rest.type, name.name)
     if pa.types.is_decimal(rest.type):
-        lifted = rowwise(lambda r, n: _WIDE.remainder(_WIDE.add(r, n), n) if r < 0 else r, rest.type)
+        lifted = rowwise(lambda r, n: WIDE.remainder(WIDE.add(r, n), n) if r < 0 else r, rest.type)
         return call(lifted, rest.type, [rest, right])
     again = _remainder if pa.types.is_integer(rest.type) else _float_remainder(rest.type)
 
@@ -281,28 +240,3 @@ def _neg(expression: exp.Unary, scope: Scope) -> Node:
 @function("positive")
 def _positive(nodes: Sequence[Node], name: Call) -> Node:
     return nodes[0]
-
-
-_BITS: dict[Any, tuple[str, Kernel]] = {
-    exp.BitwiseAnd: ("&", pc.bit_wise_and),
-    exp.BitwiseOr: ("|", pc.bit_wise_or),
-    exp.BitwiseXor: ("^", pc.bit_wise_xor),
-}
-
-
-@rule(*_BITS)
-def _bits(expression: exp.Binary, scope: Scope) -> Node:
-    symbol, kernel = _BITS[type(expression)]
-    left, right = operands(symbol, scope.compile(expression.this), scope.compile(expression.expression))
-    kind = common_number(left, right)
-    if not pa.types.is_integer(kind):
-        raise TypeProblem(f"{symbol} does not take {name_of(left.type)} with {name_of(right.type)}", hint="write CAST(... AS BIGINT)")
-    return call(kernel, kind, [coerce(left, kind, symbol), coerce(right, kind, symbol)])
-
-
-@rule(exp.BitwiseNot)
-def _bit_not(expression: exp.BitwiseNot, scope: Scope) -> Node:
-    node = scope.compile(expression.this)
-    if not pa.types.is_integer(node.type):
-        raise TypeProblem(f"~ does not take {name_of(node.type)}", hint="write CAST(... AS BIGINT)")
-    return call(pc.bit_wise_not, node.type, [node])

@@ -245,8 +245,10 @@ def _conversion(name: str, kind: pa.DataType) -> None:
 
 
 for _name, _kind in {
-    "bigint": pa.int64(), "int": pa.int32(), "smallint": pa.int16(), "tinyint": pa.int8(), "decimal": pa.decimal128(10, 0), "binary": pa.binary(),
-    "string": pa.string(), "double": pa.float64(), "float": pa.float32(), "boolean": pa.bool_(), "date": pa.date32(), "timestamp": TIMESTAMP,
+    "bigint": pa.int64(), "int": pa.int32(), "smallint": pa.int16(), "tinyint": pa.int8(),
+    "decimal": pa.decimal128(10, 0), "binary": pa.binary(),
+    "string": pa.string(),
+    "double": pa.float64(), "float": pa.float32(), "boolean": pa.bool_(), "date": pa.date32(), "timestamp": TIMESTAMP,
     "to_timestamp": TIMESTAMP,
 }.items():  # fmt: skip
     _conversion(_name, _kind)

@@ -25,7 +25,8 @@ _OPERATORS: dict[Any, tuple[str, str]] = {
     exp.GTE: (">=", "greater_equal"),
 }
 _FLIPPED = {
-    "equal": "equal", "not_equal": "not_equal", "less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal",
+    "equal": "equal", "not_equal": "not_equal", "less": "greater", "less_equal": "greater_equal",
+    "greater": "less", "greater_equal": "less_equal",
 }  # fmt: skip
 _OPPOSITE = {"greater": pc.less_equal, "greater_equal": pc.less}
 

@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from millstream.core.types import INTERVAL
 from millstream.errors import DataProblem, NameProblem, PlanProblem
-from millstream.expressions import arithmetic, casts, comparison, intervals, logic, numeric, patterns, strings, times
+from millstream.expressions import arithmetic, bits, casts, comparison, intervals, logic, numeric, patterns, strings, times
 from millstream.expressions.coercion import decimal_type
 from millstream.expressions.names import normal_type
 from millstream.expressions.node import Datum, Node, broadcast, constant, place_of
 from millstream.expressions.registry import Scope, rule
 
-FAMILIES = (arithmetic, casts, comparison, intervals, logic, numeric, patterns, strings, times)
+FAMILIES = (arithmetic, bits, casts, comparison, intervals, logic, numeric, patterns, strings, times)
 """The modules whose rules fill the registry when they are imported."""
 
 FAILURES = (ValueError, ArithmeticError, pa.ArrowException)

@@ -134,7 +134,7 @@ def _span(text: str, first: str, last: str) -> Node:
     parts = re.split(r"[ :]+", numbers[2].strip()) if numbers else []
     if numbers is None or len(parts) != len(units):
         raise problem
-    micros = sum((_number(part) * MICROS[unit] for part, unit in zip(parts, units)), Decimal(0))
+    micros = sum((_number(part) * MICROS[unit] for part, unit in zip(parts, units, strict=True)), Decimal(0))
     return constant(int(-micros if numbers[1] == "-" else micros), INTERVAL)
 
 

@@ -132,14 +132,14 @@ def choose(conditions: Sequence[Node], results: Sequence[Node], what: str) -> No
     if len(conditions) == 1 and not fallible:
         return call(lambda c, a, b: pc.if_else(pc.fill_null(c, False), a, b), kind, nodes, strict=False)
     if all(n.is_constant for n in nodes):
-        chosen = next((r for c, r in zip(conditions, results) if c.value), results[-1])
+        chosen = next((r for c, r in zip(conditions, results[:-1], strict=True) if c.value), results[-1])
         return chosen
 
     def run(batch: pa.RecordBatch) -> Datum:
         length = batch.num_rows
         open_ = pa.repeat(pa.scalar(True), length)
         answer = pa.nulls(length, kind)
-        for condition, result in zip(conditions, results):
+        for condition, result in zip(conditions, results[:-1], strict=True):
             met = evaluate_where(condition, open_, batch) if condition.fallible else broadcast(condition.run(batch), length, pa.bool_())
             met = pc.and_(pc.fill_null(met, False), open_)
             answer = pc.if_else(met, _branch(result, met, batch), answer)

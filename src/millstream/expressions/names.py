@@ -62,7 +62,7 @@ def type_of(data_type: exp.DataType) -> pa.DataType:
         return INTERVAL
     if kind == _D.DECIMAL:
         sizes = [int(p.name) for p in data_type.expressions]
-        precision, scale = (sizes + [0])[:2] if sizes else (10, 0)
+        precision, scale = [*sizes, 0][:2] if sizes else (10, 0)
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
             raise UnsupportedProblem(
                 f"DECIMAL({precision},{scale}) is not supported", hint="the precision is 1 to 38, the scale at most that"

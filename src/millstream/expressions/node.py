@@ -118,7 +118,7 @@ def rowwise(function: Callable[..., Any], kind: pa.DataType) -> Kernel:
         lists = [a.to_pylist() if isinstance(a, pa.Array) else [a.as_py()] * length for a in args]
         if len(lists) == 1:
             return pa.array([None if v is None else function(v) for v in lists[0]], kind)
-        return pa.array([None if None in row else function(*row) for row in zip(*lists)], kind)
+        return pa.array([None if None in row else function(*row) for row in zip(*lists, strict=True)], kind)
 
     return kernel
 

@@ -35,7 +35,8 @@ class Scope:
         try:
             return rule(expression, self)
         except MillstreamError as error:
-            raise error.at(place_of(expression))
+            error.at(place_of(expression))
+            raise
 
     def optional(self, expression: exp.Expression | None) -> Node | None:
         return None if expression is None else self.compile(expression)
