@@ -1,0 +1,225 @@
+"""Reads what CREATE statements are made of: names, columns, options and the clauses of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from millstream.core.types import HIDDEN, TIMESTAMP
+from millstream.errors import NameProblem, Place, SyntaxProblem, TypeProblem
+from millstream.language.places import mark, place_of
+from millstream.language.problems import unexpected
+from millstream.language.query_parser import QueryParser
+from millstream.language.statements import Column, Ets, Punctuate, Timestamp
+from millstream.language.types import arrow_type, unknown_type
+
+_CLAUSES_HINT = "the clauses of a stream are TIMESTAMP, PUNCTUATE ON, ETS and WITH"
+
+
+class ClauseParser(QueryParser):
+    """The parts that statements share."""
+
+    def found(self) -> str | None:
+        """The next token as the user wrote it, None at the end."""
+        return self._find_sql(self._curr, self._curr) if self._curr else None
+
+    def need(self, word: str) -> None:
+        if not self._match_text_seq(word):
+            raise unexpected(self.found(), self.place(), word)
+
+    def need_token(self, kind: TokenType, shown: str) -> None:
+        if not self._match(kind):
+            raise unexpected(self.found(), self.place(), shown)
+
+    def at_word(self) -> bool:
+        """True before a name or keyword, quoted by backticks or not."""
+        token = self._curr
+        if token.token_type == TokenType.IDENTIFIER:
+            return True
+        return bool(token) and token.token_type != TokenType.STRING and token.text.isidentifier()
+
+    def name(self, what: str) -> str:
+        if not self.at_word():
+            raise unexpected(self.found(), self.place(), f"the name of the {what}")
+        self._advance()
+        text = self._prev.text
+        if self._curr.token_type == TokenType.DOT:
+            raise SyntaxProblem(f"the name of a {what} has one part", place=self.place(), hint="put it in backticks to have a dot in it")
+        return text
+
+    def dotted_name(self) -> str:
+        """`execution.batch`, in lower case."""
+        parts = []
+        while True:
+            if not self.at_word() and self._curr.token_type != TokenType.STRING:
+                raise unexpected(self.found(), self.place(), "the name of an option")
+            parts.append(self._curr.text.lower())
+            self._advance()
+            if not self._match(TokenType.DOT):
+                return ".".join(parts)
+
+    def value(self) -> tuple[str, Token]:
+        """A string, number, true, false or bare word, as text and as the token that tells which."""
+        start = self._curr
+        minus = "-" if self._match(TokenType.DASH) else ""
+        token = self._curr
+        if token.token_type == TokenType.NUMBER or (not minus and token.token_type in (TokenType.STRING, TokenType.RAW_STRING)):
+            self._advance()
+            return minus + token.text, token
+        if minus or not self.at_word():
+            raise unexpected(self.found(), self.place(), "a value: 'text', a number, true or false")
+        self._advance()
+        if self._curr.token_type in (TokenType.DASH, TokenType.DOT):
+            raise unexpected(self.found(), self.place(), f"the value in quotes, such as '{start.text}{self._curr.text}...'")
+        return token.text.lower() if token.token_type in (TokenType.TRUE, TokenType.FALSE) else token.text, token
+
+    def type(self) -> pa.DataType:
+        place, found = self.place(), self.found()
+        if not self.at_word():
+            raise unexpected(found, place, "a type")
+        kind = self._parse_types(schema=True)
+        if not isinstance(kind, exp.DataType):
+            raise unknown_type(found or "", place)
+        return arrow_type(kind, place)
+
+    def columns(self) -> tuple[Column, ...]:
+        """`(auction BIGINT, ts TIMESTAMP)`; names differ in more than their case."""
+        self.need_token(TokenType.L_PAREN, "( and the columns")
+        columns: list[Column] = []
+        while True:
+            place = self.place()
+            name = self.name("column")
+            if name.startswith(HIDDEN):
+                raise NameProblem(f"the name `{name}` is reserved", place=place, hint=f"{HIDDEN} begins the engine's own names")
+            if any(name.lower() == column.name.lower() for column in columns):
+                raise NameProblem(f"two columns are called `{name}`", place=place, hint="rename one; case makes no difference")
+            columns.append(Column(name, self.type(), place))
+            if self._match(TokenType.R_PAREN):
+                return tuple(columns)
+            self.need_token(TokenType.COMMA, ", or ) after the type")
+
+    def with_options(self, required: bool = False) -> dict[str, str]:
+        """`WITH (connector = 'file', port = 9009)`: lower-case keys, values as text."""
+        if not self._match(TokenType.WITH):
+            if required:
+                raise unexpected(self.found(), self.place(), "WITH (name = value, ...)")
+            return {}
+        self.need_token(TokenType.L_PAREN, "( and the options")
+        options: dict[str, str] = {}
+        while True:
+            place = self.place()
+            name = self.dotted_name()
+            if name in options:
+                raise SyntaxProblem(f"the option `{name}` is set twice", place=place, hint="leave one out")
+            self.need_token(TokenType.EQ, "= and a value")
+            options[name], _ = self.value()
+            if self._match(TokenType.R_PAREN):
+                return options
+            self.need_token(TokenType.COMMA, ", or ) after the value")
+
+    def stream_clauses(self, columns: tuple[Column, ...]) -> dict[str, Any]:
+        """The clauses after the columns, in any order; each at most once, but PUNCTUATE."""
+        seen: dict[str, Any] = {}
+        punctuate: list[Punctuate] = []
+        while self._curr:
+            start, word = self._curr, self._curr.text.upper()
+            if word in seen:
+                raise SyntaxProblem(f"a stream has one {word} clause", place=self.place(), hint="leave one out")
+            if word == "WITH":
+                seen[word] = self.with_options()
+            elif self._match_text_seq("TIMESTAMP"):
+                seen[word], columns = self._timestamp(columns, self.place(start))
+            elif self._match_text_seq("PUNCTUATE"):
+                punctuate.append(self._punctuate(self.place(start)))
+            elif self._match_text_seq("ETS"):
+                seen[word] = self._ets()
+            else:
+                raise unexpected(self.found(), self.place(), None if word in ("CREATE", "INSERT", "SET", "EXPLAIN") else _CLAUSES_HINT)
+        for clause in punctuate:
+            _check_punctuate(clause, columns)
+        return {
+            "columns": columns,
+            "timestamp": seen.get("TIMESTAMP", Timestamp("latent")),
+            "punctuate": tuple(punctuate),
+            "ets": seen.get("ETS", Ets()),
+            "options": seen.get("WITH", {}),
+        }
+
+    def _timestamp(self, columns: tuple[Column, ...], start: Place) -> tuple[Timestamp, tuple[Column, ...]]:
+        if self._match_text_seq("LATENT"):
+            return Timestamp("latent"), columns
+        if self._match_text_seq("INTERNAL"):
+            self.need("AS")
+            place = self.place()
+            name = self.name("column")
+            column = _find(name, columns)
+            if column is None:
+                column = Column(name, TIMESTAMP, place)
+                columns = (*columns, column)
+            return Timestamp("internal", _typed(column, place).name), columns
+        if not self._match_text_seq("BY"):
+            raise unexpected(self.found(), self.place(), "TIMESTAMP BY <column>, TIMESTAMP INTERNAL AS <column> or TIMESTAMP LATENT")
+        place = self.place()
+        name = self.name("column")
+        column = _find(name, columns)
+        if column is None:
+            raise NameProblem.unknown("column", name, [column.name for column in columns], place=place)
+        name = _typed(column, place).name
+        if self._match_text_seq("ORDERED"):
+            return Timestamp("external", name, "ordered"), columns
+        if self._match_text_seq("SLACK"):
+            return Timestamp("external", name, "slack", self.duration()), columns
+        return Timestamp("external", name, "punctuated"), columns
+
+    def _punctuate(self, place: Place) -> Punctuate:
+        self.need("ON")
+        self.need_token(TokenType.L_PAREN, "( and the columns of the promise")
+        columns = [self.name("column")]
+        while self._match(TokenType.COMMA):
+            columns.append(self.name("column"))
+        self.need_token(TokenType.R_PAREN, ", or )")
+        self.need("WHEN")
+        condition: Any = self._parse_disjunction()
+        if condition is None:
+            raise unexpected(self.found(), self.place(), "a condition")
+        mark(condition, self.statement or 1, self.file)
+        return Punctuate(tuple(columns), condition, place)
+
+    def _ets(self) -> Ets:
+        if self._match_text_seq("NONE"):
+            return Ets("none")
+        if self._match_text_seq("ON", "DEMAND"):
+            return Ets("on-demand", None, self._skew())
+        if self._match_text_seq("EVERY"):
+            place = self.place()
+            period = self.duration()
+            if period == 0:
+                raise SyntaxProblem("ETS EVERY needs a period above 0", place=place, hint="or write ETS ON DEMAND")
+            return Ets("every", period, self._skew())
+        raise unexpected(self.found(), self.place(), "ETS ON DEMAND, ETS EVERY <duration> or ETS NONE")
+
+    def _skew(self) -> int:
+        return self.duration() if self._match_text_seq("SKEW") else 0
+
+
+def _find(name: str, columns: tuple[Column, ...]) -> Column | None:
+    return next((column for column in columns if column.name.lower() == name.lower()), None)
+
+
+def _typed(column: Column, place: Place) -> Column:
+    if column.type != TIMESTAMP:
+        raise TypeProblem(f"`{column.name}` is no TIMESTAMP but {column.type}", place=place, hint=f"declare `{column.name} TIMESTAMP`")
+    return column
+
+
+def _check_punctuate(clause: Punctuate, columns: tuple[Column, ...]) -> None:
+    known = [column.name for column in columns]
+    for name in clause.columns:
+        if _find(name, columns) is None:
+            raise NameProblem.unknown("column", name, known, within="PUNCTUATE ON", place=clause.place)
+    for column in clause.when.find_all(exp.Column):
+        if _find(column.name, columns) is None:
+            raise NameProblem.unknown("column", column.name, known, within="PUNCTUATE ON", place=place_of(column) or clause.place)

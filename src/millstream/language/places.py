@@ -1,0 +1,30 @@
+"""Where in the user's text a node of a query stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from millstream.errors import Place
+
+
+def place_of(expression: exp.Expression, *, statement: int | None = None, file: str | None = None) -> Place | None:
+    """The place of a node: its own, else of its first part that has one, else of the nearest node around it."""
+    node: Any = expression
+    while node is not None:
+        places = [part.meta for part in node.walk() if part.meta.get("line")]
+        if places:
+            first = min(places, key=lambda meta: (meta["line"], meta["col"]))
+            own = node.meta if node.meta.get("line") and not isinstance(node, exp.Binary) else first
+            return Place(own["line"], own["col"], own.get("statement", statement), own.get("file", file))
+        node = node.parent
+    return None
+
+
+def mark(expression: Any, statement: int, file: str | None) -> None:
+    """Write the statement's number and file beside the line and column of every node, so that `place_of` needs the node only."""
+    for node in expression.walk():
+        if node.meta.get("line"):
+            node.meta["statement"] = statement
+            node.meta["file"] = file

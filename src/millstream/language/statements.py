@@ -1,0 +1,121 @@
+"""What a pipeline file says, one frozen value per statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.errors import Place
+
+
+@dataclass(frozen=True)
+class Column:
+    """A declared column of a stream or table, or a parameter of an aggregate."""
+
+    name: str
+    type: pa.DataType
+    place: Place
+
+
+@dataclass(frozen=True)
+class Timestamp:
+    """Where a tuple's timestamp comes from and how far out of order it may be (`slack`, microseconds)."""
+
+    kind: Literal["external", "internal", "latent"]
+    column: str | None = None
+    order: Literal["ordered", "slack", "punctuated"] = "ordered"
+    slack: int = 0
+
+
+@dataclass(frozen=True)
+class Punctuate:
+    """A tuple for which `when` holds promises that no later tuple has its values in `columns`."""
+
+    columns: tuple[str, ...]
+    when: exp.Expression
+    place: Place
+
+
+@dataclass(frozen=True)
+class Ets:
+    """When enabling timestamps are made; `period` and `skew` are microseconds."""
+
+    policy: Literal["on-demand", "every", "none"] = "on-demand"
+    period: int | None = None
+    skew: int = 0
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    name: str
+    columns: tuple[Column, ...]
+    timestamp: Timestamp
+    punctuate: tuple[Punctuate, ...]
+    ets: Ets
+    options: dict[str, str]
+    place: Place
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    name: str
+    columns: tuple[Column, ...]
+    options: dict[str, str]
+    place: Place
+
+
+@dataclass(frozen=True)
+class CreateSink:
+    name: str
+    options: dict[str, str]
+    place: Place
+
+
+@dataclass(frozen=True)
+class CreateView:
+    name: str
+    query: exp.Query
+    place: Place
+
+
+@dataclass(frozen=True)
+class CreateAggregate:
+    """An aggregate written by the user; `language` is lower case, `body` the text after AS."""
+
+    name: str
+    parameters: tuple[Column, ...]
+    returns: pa.DataType
+    language: str
+    body: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Insert:
+    """A continuous query and the sink its answer goes to."""
+
+    sink: str
+    query: exp.Query
+    place: Place
+
+
+@dataclass(frozen=True)
+class Explain:
+    form: Literal["logical", "graph", "spark"]
+    query: exp.Query | Insert
+    place: Place
+
+
+@dataclass(frozen=True)
+class SetOption:
+    """A choice of physical policy; `name` is lower case with dots."""
+
+    name: str
+    value: str | int | float | bool
+    place: Place
+
+
+Statement: TypeAlias = CreateStream | CreateTable | CreateSink | CreateView | CreateAggregate | Insert | Explain | SetOption

@@ -1,0 +1,62 @@
+"""Spark SQL's column types as Arrow types."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.types import TIMESTAMP
+from millstream.errors import Place, TypeProblem
+
+_SIMPLE: dict[exp.DType, pa.DataType] = {
+    exp.DType.BOOLEAN: pa.bool_(),
+    exp.DType.TINYINT: pa.int8(),
+    exp.DType.SMALLINT: pa.int16(),
+    exp.DType.INT: pa.int32(),
+    exp.DType.BIGINT: pa.int64(),
+    exp.DType.FLOAT: pa.float32(),
+    exp.DType.DOUBLE: pa.float64(),
+    exp.DType.TEXT: pa.string(),
+    exp.DType.VARCHAR: pa.string(),
+    exp.DType.CHAR: pa.string(),
+    exp.DType.BINARY: pa.binary(),
+    exp.DType.DATE: pa.date32(),
+    exp.DType.TIMESTAMP: TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: TIMESTAMP,
+}
+
+NAMES = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "BINARY", "DATE", "TIMESTAMP")
+
+
+def arrow_type(kind: exp.DataType, place: Place | None = None) -> pa.DataType:
+    """The Arrow type of a column: `BIGINT` is `int64`, `TIMESTAMP` is microseconds in UTC."""
+    simple = _SIMPLE.get(kind.this)
+    if simple is not None:
+        return simple
+    if kind.this == exp.DType.DECIMAL:
+        return _decimal([parameter.name for parameter in kind.expressions], place)
+    raise unknown_type(kind.sql(dialect="spark"), place)
+
+
+def unknown_type(spelling: str, place: Place | None = None) -> TypeProblem:
+    """The error for a type the language lacks, with the nearest one it has."""
+    close = get_close_matches(spelling.upper(), NAMES, n=1)
+    hint = f"did you mean {close[0]}?" if close else "the types are " + ", ".join(NAMES)
+    return TypeProblem(f"a column can not have type `{spelling}`", place=place, hint=hint)
+
+
+def _decimal(parameters: list[str], place: Place | None) -> pa.DataType:
+    try:
+        precision = int(parameters[0]) if parameters else 10
+        scale = int(parameters[1]) if len(parameters) > 1 else 0
+        if not 0 <= scale <= precision or not 1 <= precision <= 38:
+            raise ValueError
+    except ValueError:
+        raise TypeProblem(
+            f"DECIMAL({', '.join(parameters)}) does not exist", place=place, hint="write DECIMAL(p, s) with 1 <= p <= 38 and 0 <= s <= p"
+        ) from None
+    return pa.decimal128(precision, scale)
