@@ -47,8 +47,11 @@ def _list_of(time: np.uint64, last: np.uint64) -> Index:
 @compiled
 def place(times: UInt64s, following: Int64s, heads: Int64s, tails: Int64s, last: np.uint64, first: int, stop: int) -> None:
     """Hang rows first..stop-1 into their lists."""
+    where = _list_of(times[first] ^ _SIGN, last) if first < stop else 0
     for row in range(first, stop):
-        _append(row, _list_of(times[row] ^ _SIGN, last), following, heads, tails)
+        if row > first and times[row] != times[row - 1]:
+            where = _list_of(times[row] ^ _SIGN, last)
+        _append(row, where, following, heads, tails)
 
 
 @compiled

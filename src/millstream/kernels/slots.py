@@ -1,8 +1,13 @@
 """Open addressing from (axis, key hash) to group numbers, exact on what it is given.
 
-A slot is two words: a tag, mixed from axis and hash, and the group's number plus one (zero: empty). For one axis
-value the tag is a bijection of the hash, so equal tag and equal axis mean equal hash. Dead groups stay as
-tombstones until the table is rebuilt, and slots are never used twice: groups of one tag stand in order of their numbers.
+A group has an identity of two words, its axis and a tag mixed from axis and hash: for one axis value the tag is a bijection
+of the hash, so equal identities mean equal hashes. A slot is one word, the upper half of the tag and the group's
+number plus one (zero: empty); its place is given by the upper bits of the tag, so a greater table is filled from a
+smaller one in one sweep over both. Slots are never used twice before a rebuild, and groups of one tag stand in
+order of their numbers. The tag of a dead group is inverted and so never met again.
+
+Slots of two words (whole tag, number) looked at one line fewer on a hit, but were twice as wide: 24 ns per new
+group in a block of 64k where this takes 10.
 """
 
 from __future__ import annotations
@@ -14,21 +19,24 @@ from millstream.kernels.compiled import Bools, Int64s, UInt64s, compiled
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _29, _32 = np.uint64(29), np.uint64(32)
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+_LOWER = np.uint64(0x00000000FFFFFFFF)
+_EMPTY = np.uint64(0)
 
 
 @compiled
-def _tag(hash: np.uint64, axis: np.uint64) -> np.int64:
+def _tag(hash: np.uint64, axis: np.uint64) -> np.uint64:
     """Hashes come mixed; the axis (often small numbers in a row) is what needs spreading."""
-    spread = (axis * _GAMMA) ^ ((axis * _GAMMA) >> _29)
-    return np.int64(hash ^ (spread * _FIRST))
+    spread = axis * _GAMMA
+    return hash ^ ((spread ^ (spread >> _29)) * _FIRST)
 
 
 @compiled
 def find_or_add(
-    slots: Int64s,
-    tags: Int64s,
+    slots: UInt64s,
+    shift: np.uint64,
+    tags: UInt64s,
     axes: Int64s,
-    alive: Bools,
     top: int,
     hashes: UInt64s,
     axis: Int64s,
@@ -39,32 +47,34 @@ def find_or_add(
 ) -> tuple[int, int, int]:
     """The group of each position, new groups numbered from `top` on; stops early when the arrays are full.
 
-    Returns the position to go on from, the new top and the number of `first` positions.
+    Returns the position to go on from, the new top and the number of `first` positions. `shift` is 64 less the
+    bits of a slot's number.
     """
-    mask = len(slots) // 2 - 1
+    mask = len(slots) - 1
     capacity = len(tags)
     while position < len(hashes):
         time = axis[position]
         tag = _tag(hashes[position], np.uint64(time))
-        slot = tag & mask
+        fragment = tag & _UPPER
+        slot = np.int64(tag >> shift)
         while True:
-            group = slots[2 * slot + 1] - 1
-            if group < 0:
+            entry = slots[slot]
+            if entry == _EMPTY:
                 if top == capacity:
                     return position, top, created
-                slots[2 * slot] = tag
-                slots[2 * slot + 1] = top + 1
+                slots[slot] = fragment | np.uint64(top + 1)
                 tags[top] = tag
                 axes[top] = time
-                alive[top] = True
                 groups[position] = top
                 first[created] = position
                 created += 1
                 top += 1
                 break
-            if slots[2 * slot] == tag and axes[group] == time and alive[group]:
-                groups[position] = group
-                break
+            if (entry & _UPPER) == fragment:
+                group = np.int64(entry & _LOWER) - 1
+                if tags[group] == tag and axes[group] == time:
+                    groups[position] = group
+                    break
             slot = (slot + 1) & mask
         position += 1
     return position, top, created
@@ -72,10 +82,10 @@ def find_or_add(
 
 @compiled
 def find_further(
-    slots: Int64s,
-    tags: Int64s,
+    slots: UInt64s,
+    shift: np.uint64,
+    tags: UInt64s,
     axes: Int64s,
-    alive: Bools,
     top: int,
     positions: Int64s,
     at: int,
@@ -84,46 +94,75 @@ def find_further(
     created: int,
 ) -> tuple[int, int, int]:
     """For positions whose group has their hash but another key: the next group of that hash, or a new one."""
-    mask = len(slots) // 2 - 1
+    mask = len(slots) - 1
     capacity = len(tags)
     while at < len(positions):
         position = positions[at]
         wrong = groups[position]
         tag, time = tags[wrong], axes[wrong]
-        slot = tag & mask
-        while slots[2 * slot + 1] - 1 != wrong:
+        fragment = tag & _UPPER
+        slot = np.int64(tag >> shift)
+        while np.int64(slots[slot] & _LOWER) - 1 != wrong:
             slot = (slot + 1) & mask
         while True:
             slot = (slot + 1) & mask
-            group = slots[2 * slot + 1] - 1
-            if group < 0:
+            entry = slots[slot]
+            if entry == _EMPTY:
                 if top == capacity:
                     return at, top, created
-                slots[2 * slot] = tag
-                slots[2 * slot + 1] = top + 1
+                slots[slot] = fragment | np.uint64(top + 1)
                 tags[top] = tag
                 axes[top] = time
-                alive[top] = True
                 groups[position] = top
                 first[created] = position
                 created += 1
                 top += 1
                 break
-            if slots[2 * slot] == tag and axes[group] == time and alive[group]:
-                groups[position] = group
-                break
+            if (entry & _UPPER) == fragment:
+                group = np.int64(entry & _LOWER) - 1
+                if tags[group] == tag and axes[group] == time:
+                    groups[position] = group
+                    break
         at += 1
     return at, top, created
 
 
 @compiled
-def rebuild(slots: Int64s, tags: Int64s, alive: Bools, top: int) -> None:
-    """Enter groups 0..top-1 into empty slots, in order; dead ones only keep their numbers."""
-    mask = len(slots) // 2 - 1
+def rebuild(slots: UInt64s, shift: np.uint64, tags: UInt64s, top: int) -> None:
+    """Enter groups 0..top-1, all alive, into empty slots, in order."""
+    mask = len(slots) - 1
     for group in range(top):
-        if alive[group]:
-            slot = tags[group] & mask
-            while slots[2 * slot + 1] != 0:
+        slot = np.int64(tags[group] >> shift)
+        while slots[slot] != _EMPTY:
+            slot = (slot + 1) & mask
+        slots[slot] = (tags[group] & _UPPER) | np.uint64(group + 1)
+
+
+@compiled
+def transfer(old: UInt64s, slots: UInt64s, shift: np.uint64) -> None:
+    """Enter the old slots into greater, empty ones. Begins behind an empty slot, so that no run is cut in two."""
+    mask, old_mask = len(slots) - 1, len(old) - 1
+    begin = 0
+    while old[begin] != _EMPTY:
+        begin += 1
+    for i in range(1, len(old)):
+        entry = old[(begin + i) & old_mask]
+        if entry != _EMPTY:
+            slot = np.int64(entry >> shift)
+            while slots[slot] != _EMPTY:
                 slot = (slot + 1) & mask
-            slots[2 * slot] = tags[group]
-            slots[2 * slot + 1] = group + 1
+            slots[slot] = entry
+
+
+@compiled
+def bury(alive: Bools, tags: UInt64s, groups: Int64s, buried: Int64s) -> int:
+    """Mark groups dead; those that were alive go to `buried`, in the order given."""
+    count = 0
+    for i in range(len(groups)):
+        group = groups[i]
+        if alive[group]:
+            alive[group] = False
+            tags[group] = ~tags[group]
+            buried[count] = group
+            count += 1
+    return count

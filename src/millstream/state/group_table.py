@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from millstream.errors import DataProblem
 from millstream.kernels import slots as table
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
-from millstream.kernels.lives import bury
 from millstream.state import journal as journals
 from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
@@ -39,8 +39,8 @@ class GroupTable:
         self._keys = Columns(self.key_schema)
         self._running = [spec.build() for spec in self.accumulators]
         self._calendar = Calendar()
-        self._slots: Int64s = np.zeros(2, dtype=np.int64)
-        self._tags: Int64s = _NONE
+        self._index(1)
+        self._tags: UInt64s = np.empty(0, dtype=np.uint64)
         self._alive: Bools = np.empty(0, dtype=np.bool_)
         self._serials: Int64s = _NONE
         self._touched: Bools = np.empty(0, dtype=np.bool_)
@@ -79,7 +79,7 @@ class GroupTable:
         position, created = 0, 0
         while True:
             position, self._top, created = table.find_or_add(
-                self._slots, self._tags, self._calendar.axis, self._alive, self._top, hashes, axis, position, groups, first, created
+                self._slots, self._shift, self._tags, self._calendar.axis, self._top, hashes, axis, position, groups, first, created
             )
             if position == len(hashes):
                 return created
@@ -94,7 +94,7 @@ class GroupTable:
             at, before = 0, created
             while True:
                 at, self._top, created = table.find_further(
-                    self._slots, self._tags, self._calendar.axis, self._alive, self._top, positions, at, groups, first, created
+                    self._slots, self._shift, self._tags, self._calendar.axis, self._top, positions, at, groups, first, created
                 )
                 if at == len(positions):
                     break
@@ -114,6 +114,7 @@ class GroupTable:
         else:
             chosen = pa.array(first)
             self._keys.append_arrays([array.take(chosen) for array in key_columns], new)
+        self._alive[self._top - new : self._top] = True
         for accumulator in self._running:
             accumulator.begin(self._top - new, self._top)
         self._calendar.add_written(new)
@@ -133,16 +134,18 @@ class GroupTable:
         if self._journal:
             self._serials = grown(self._serials, capacity, top)
             self._touched = grown(self._touched, capacity, top)
-        self._index(capacity)
+        if 2 * capacity > len(self._slots):
+            old = self._slots
+            self._index(capacity)
+            table.transfer(old, self._slots, self._shift)
 
     def _index(self, capacity: int) -> None:
-        """Slots for `capacity` groups at most two thirds full."""
-        size = 1 << (capacity + capacity // 2 - 1).bit_length()
-        if 2 * size != len(self._slots):
-            self._slots = np.zeros(2 * size, dtype=np.int64)
-        else:
-            self._slots[:] = 0
-        table.rebuild(self._slots, self._tags, self._alive, self._top)
+        """Empty slots, so many that `capacity` groups fill half of them at most."""
+        bits = (2 * capacity).bit_length()
+        if bits > 31:
+            raise DataProblem("more than a billion groups in one table", hint="use more buckets")
+        self._slots = np.zeros(1 << bits, dtype=np.uint64)
+        self._shift = np.uint64(64 - bits)
 
     def _compact(self) -> None:
         """Give the living groups new numbers, in the same order."""
@@ -161,11 +164,12 @@ class GroupTable:
         self._due = _NONE
         self._top = len(groups)
         self._index(capacity)
+        table.rebuild(self._slots, self._shift, self._tags, self._top)
 
     def discard(self, groups: Int64s) -> None:
         """The groups are dead; the same key begins anew."""
         buried = np.empty(len(groups), dtype=np.int64)
-        groups = buried[: bury(self._alive, groups, buried)]
+        groups = buried[: table.bury(self._alive, self._tags, groups, buried)]
         self._living -= len(groups)
         if self._journal:
             self._gone.append(self._serials[groups[groups < self._written]])
