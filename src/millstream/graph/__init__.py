@@ -1,1 +1,1 @@
-
+"""The query graph: operators joined by arcs, and its cut into stages."""

@@ -1,0 +1,226 @@
+"""Build the query graph of logical plans; equal sub-plans of different queries become one operator with a fork."""
+
+from __future__ import annotations
+
+from functools import singledispatchmethod
+from typing import Callable, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.expressions import compile_expression
+from millstream.graph.graph import Graph, Vertex
+from millstream.language.types import sql_type
+from millstream.operators.aggregate import Aggregate, Call
+from millstream.operators.contract import Config
+from millstream.operators.distinct import Distinct
+from millstream.operators.edges import Deliver, Enter
+from millstream.operators.join import Join
+from millstream.operators.project import Project
+from millstream.operators.select import Select
+from millstream.operators.sort import Sort
+from millstream.operators.table_join import TableJoin
+from millstream.operators.union import Union
+from millstream.plan import nodes
+from millstream.plan.nodes import Band, Node
+from millstream.plan.rules.transform import conjunction
+from millstream.plan.scope import column
+
+
+def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table]) -> Graph:
+    """`rows_of` gives the rows of a static sub-plan."""
+    builder = _Builder(rows_of)
+    for number, plan in enumerate(plans):
+        source = builder.visit(plan.input)
+        builder.add(Deliver(plan.input.schema, plan.sink, number), source)
+    return Graph(tuple(builder.vertices))
+
+
+class _Builder:
+    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table]) -> None:
+        self.rows_of = rows_of
+        self.vertices: list[Vertex] = []
+        self.known: dict[Node, int] = {}
+
+    def add(self, config: Config, *inputs: int) -> int:
+        self.vertices.append(Vertex(len(self.vertices), config, inputs))
+        return len(self.vertices) - 1
+
+    def schema(self, vertex: int) -> pa.Schema:
+        return self.vertices[vertex].config.schema
+
+    def visit(self, node: Node) -> int:
+        found = self.known.get(node)
+        if found is None:
+            found = self.known[node] = self._build(node)
+        return found
+
+    @singledispatchmethod
+    def _build(self, node: Node) -> int:
+        raise TypeError(f"no operator for {type(node).__name__}")
+
+    @_build.register
+    def _(self, node: nodes.Scan) -> int:
+        return self.add(Enter(node.stream))
+
+    @_build.register
+    def _(self, node: nodes.Filter) -> int:
+        source = self.visit(node.input)
+        return self.add(Select(self.schema(source), node.predicate, origin(node)), source)
+
+    @_build.register
+    def _(self, node: nodes.Project) -> int:
+        source = self.visit(node.input)
+        return self.add(Project(self.schema(source), node.columns, origin(node)), source)
+
+    @_build.register
+    def _(self, node: nodes.Union) -> int:
+        members = [self.visit(m) for m in node.members]
+        return self.add(Union(node.schema, len(members)), *members)
+
+    @_build.register
+    def _(self, node: nodes.Sort) -> int:
+        source = self.visit(node.input)
+        return self.add(Sort(self.schema(source), node.keys), source)
+
+    @_build.register
+    def _(self, node: nodes.Distinct) -> int:
+        source = self.visit(node.input)
+        axis = None
+        if node.window is None:
+            axis = next((c for c in node.keys if c in node.input.progressing), None)
+        return self.add(Distinct(self.schema(source), node.keys, node.window, axis), source)
+
+    @_build.register
+    def _(self, node: nodes.Aggregate) -> int:
+        """Groups and arguments are computed by a projection, so that the aggregate sees plain columns."""
+        source = self.visit(node.input)
+        columns = dict(node.groups)
+        calls = []
+        for call in node.calls:
+            name = None
+            if call.argument is not None:
+                same = next((n for n, e in columns.items() if e == call.argument), None)
+                name = same or _free(call.argument.name if isinstance(call.argument, exp.Column) else f"__x{len(columns)}", columns)
+                columns[name] = call.argument
+            calls.append(Call(call.name, call.function, name, call.distinct))
+        window = node.window
+        if window is not None and columns.get(window.attribute) != column(window.attribute):
+            name = _free(window.attribute, columns)
+            columns[name] = column(window.attribute)
+            window = type(window)(name, window.range, window.slide, window.rows, window.slides)
+        source = self._project(source, tuple(columns.items()), node)
+        groups = tuple(name for name, _ in node.groups)
+        return self.add(Aggregate(self.schema(source), groups, tuple(calls), window, node.axis), source)
+
+    @_build.register
+    def _(self, node: nodes.Join) -> int:
+        keys = [self._typed(node, a, b) for a, b in node.keys]
+        left, left_keys = self._with_keys(self.visit(node.left), [a for a, _ in keys], "l", node)
+        bands, rest = _one_axis(node.bands, node.pair_schema)
+        conditions = [*node.condition, *rest]
+        condition = conjunction(conditions) if conditions else None
+        stamp = None
+        if node.time == node.stamp and node.kind in ("inner", "left") and not node.static:
+            stamp = (node.stamp, str(node.left.time), str(node.right.time))
+        output = tuple(node.schema.names)
+        if node.static:
+            table, right_keys = self._table_with_keys(node, [b for _, b in keys])
+            join = Join(self.schema(left), table.schema, node.kind, left_keys, right_keys, (), condition, output, None, origin(node))
+            return self.add(TableJoin(join, table, _table_name(node.right)), left)
+        right, right_keys = self._with_keys(self.visit(node.right), [b for _, b in keys], "r", node)
+        join = Join(self.schema(left), self.schema(right), node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node))
+        return self.add(join, left, right)
+
+    def _project(self, source: int, columns: tuple[tuple[str, exp.Expression], ...], node: Node) -> int:
+        schema = self.schema(source)
+        columns = columns or ((schema.names[0], column(schema.names[0])),)
+        if len(columns) == len(schema.names) and all(e == column(name) for name, e in columns) and [n for n, _ in columns] == schema.names:
+            return source
+        return self.add(Project(schema, columns, origin(node)), source)
+
+    def _typed(self, node: nodes.Join, a: exp.Expression, b: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
+        """Both sides of a key in one type, so that equal values have equal hashes."""
+        left, right = compile_expression(a, node.left.schema).type, compile_expression(b, node.right.schema).type
+        compile_expression(exp.EQ(this=a, expression=b), node.pair_schema)  # says what is wrong when they can not be compared
+        if left == right:
+            return a, b
+        common = compile_expression(exp.func("coalesce", a.copy(), b.copy(), dialect="spark"), node.pair_schema).type
+        wanted = sql_type(common)
+        return (
+            a if left == common else exp.cast(a.copy(), wanted, dialect="spark"),
+            b if right == common else exp.cast(b.copy(), wanted, dialect="spark"),
+        )
+
+    def _with_keys(self, source: int, keys: Sequence[exp.Expression], side: str, node: Node) -> tuple[int, tuple[str, ...]]:
+        """Keys as plain columns of the input; computed ones are added under hidden names."""
+        schema = self.schema(source)
+        columns = {name: column(name) for name in schema.names}
+        names = []
+        for number, key in enumerate(keys):
+            if isinstance(key, exp.Column):
+                names.append(key.name)
+            else:
+                name = f"__key_{side}{number}"
+                columns[name] = key  # type: ignore[assignment]
+                names.append(name)
+        return self._project(source, tuple(columns.items()), node), tuple(names)
+
+    def _table_with_keys(self, node: nodes.Join, keys: Sequence[exp.Expression]) -> tuple[pa.Table, tuple[str, ...]]:
+        table = self.rows_of(node.right)
+        names = []
+        for number, key in enumerate(keys):
+            if isinstance(key, exp.Column):
+                names.append(key.name)
+                continue
+            compiled = compile_expression(key, table.schema)
+            batch = table.combine_chunks().to_batches()
+            array = compiled.evaluate(batch[0]) if batch else pa.array([], type=compiled.type)
+            table = table.append_column(f"__key_r{number}", array)
+            names.append(f"__key_r{number}")
+        return table, tuple(names)
+
+
+def origin(node: Node) -> str:
+    """The streams a node reads: the name under which its dead letters go."""
+    return "+".join(sorted({n.stream.name for n in node.walk() if isinstance(n, nodes.Scan)}))
+
+
+def _table_name(node: Node) -> str:
+    return next((n.table.name for n in node.walk() if isinstance(n, nodes.TableScan)), "")
+
+
+def _free(name: str, taken: dict[str, exp.Expression]) -> str:
+    number, found = 0, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}" if name.startswith("__") else f"__{name}_{number}"
+    return found
+
+
+def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...], list[exp.Expression]]:
+    """The bands over the right column that most of them bound; the others become conditions."""
+    if not bands:
+        return (), []
+
+    def worth(name: str) -> tuple[int, int]:
+        mine = [b for b in bands if b.right == name]
+        return sum((b.low is not None) + (b.high is not None) for b in mine), len(mine)
+
+    axis = max(dict.fromkeys(b.right for b in bands), key=worth)
+    chosen = tuple(b for b in bands if b.right == axis)
+    return chosen, [part for b in bands if b.right != axis for part in _as_conditions(b, schema)]
+
+
+def _as_conditions(band: Band, schema: pa.Schema) -> list[exp.Expression]:
+    parts: list[exp.Expression] = []
+    for bound, compare in ((band.low, exp.GTE), (band.high, exp.LTE)):
+        if bound is None:
+            continue
+        amount: exp.Expression = exp.Literal.number(bound)
+        if pa.types.is_timestamp(schema.field(band.left).type):
+            amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
+        parts.append(compare(this=column(band.right), expression=exp.Add(this=column(band.left), expression=amount)))
+    return parts
+
+

@@ -1,0 +1,146 @@
+"""Cut a query graph into stages: a stage ends where the next operator needs its tuples by another key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from millstream.graph.graph import Graph, Vertex
+from millstream.operators.contract import Keys
+from millstream.operators.edges import Deliver, Enter
+
+INGEST = -1
+"""The stage number of what runs where a source is read."""
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """An arc from one stage to a later one: its tuples are spread over the later stage's buckets by `keys`."""
+
+    number: int
+    producer: int
+    consumer: int
+    port: int
+    keys: Keys
+    from_stage: int
+    to_stage: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which stage each vertex belongs to, and the arcs that cross from stage to stage."""
+
+    graph: Graph
+    stage_of: dict[int, int]
+    crossings: tuple[Crossing, ...] = field(default=())
+
+    @cached_property
+    def stages(self) -> int:
+        return 1 + max(self.stage_of.values())
+
+    def members(self, stage: int) -> list[Vertex]:
+        return [v for v in self.graph.vertices if self.stage_of[v.number] == stage]
+
+    def into(self, stage: int) -> list[Crossing]:
+        return [c for c in self.crossings if c.to_stage == stage]
+
+    def out_of(self, vertex: int) -> list[Crossing]:
+        return [c for c in self.crossings if c.producer == vertex]
+
+    def path(self, vertex: int) -> list[Vertex]:
+        """From a source to a vertex of the ingest part: one operator after the other."""
+        found = [self.graph.vertices[vertex]]
+        while found[-1].inputs:
+            found.append(self.graph.vertices[found[-1].inputs[0]])
+        return found[::-1]
+
+    def describe(self) -> str:
+        """For EXPLAIN SPARK: what runs where, and what is shuffled by which key."""
+        lines = []
+        for stage in range(INGEST, self.stages):
+            lines.append("ingest (mapped where files are read)" if stage == INGEST else f"stage {stage} (transformWithState by bucket)")
+            for c in self.into(stage) if stage != INGEST else []:
+                by = "anywhere" if c.keys is None else f"by {', '.join(c.keys)}" if c.keys else "to one bucket"
+                lines.append(f"  shuffle #{c.producer} -> #{c.consumer} {by}")
+            lines += [f"  #{v.number} {v.config.label}" for v in self.members(stage)]
+        return "\n".join(lines)
+
+
+def cut(graph: Graph) -> Cut:
+    wanted = _wanted(graph)
+    stage_of: dict[int, int] = {}
+    parts: dict[int, list[tuple[str, ...]]] = {}
+    for v in graph.vertices:
+        if isinstance(v.config, Enter):
+            stage_of[v.number], parts[v.number] = INGEST, []
+        elif v.config.stateless and stage_of[v.inputs[0]] == INGEST:
+            stage_of[v.number], parts[v.number] = INGEST, []
+        else:
+            stage_of[v.number] = _stage(v, wanted, stage_of, parts)
+            parts[v.number] = _partitions(v, graph, wanted, stage_of, parts)
+    crossings = []
+    for v in graph.vertices:
+        for port, producer in enumerate(v.inputs):
+            if stage_of[producer] != stage_of[v.number]:
+                keys = wanted[v.number][port]
+                crossings.append(Crossing(len(crossings), producer, v.number, port, keys, stage_of[producer], stage_of[v.number]))
+    return Cut(graph, stage_of, tuple(crossings))
+
+
+def _wanted(graph: Graph) -> dict[int, list[Keys]]:
+    """The key by which each port wants its tuples; who does not care wants what its only consumers want."""
+    wanted: dict[int, list[Keys]] = {}
+    for v in reversed(graph.vertices):
+        own = list(v.config.needs.keys)
+        if all(k is None for k in own) and not isinstance(v.config, Deliver):
+            later = {wanted[consumer][port] for consumer, port in graph.consumers[v.number]}
+            if len(later) == 1 and (keys := later.pop()) is not None:
+                own = _back(v, keys)
+        wanted[v.number] = own
+    return wanted
+
+
+def _back(v: Vertex, keys: tuple[str, ...]) -> list[Keys]:
+    if len(v.inputs) != 1:
+        return [keys] * len(v.inputs)  # a union: the same columns on every input
+    names = v.config.source_columns(keys)
+    return [None if names is None else tuple(names[k] for k in keys)]
+
+
+def _stage(v: Vertex, wanted: dict[int, list[Keys]], stage_of: dict[int, int], parts: dict[int, list[tuple[str, ...]]]) -> int:
+    stages = [0]
+    for port, producer in enumerate(v.inputs):
+        keys = wanted[v.number][port]
+        fits = keys is None or any(_fits(p, keys, len(v.inputs)) for p in parts[producer])
+        stages.append(stage_of[producer] + (0 if fits and stage_of[producer] != INGEST else 1))
+    return max(stages)
+
+
+def _fits(part: tuple[str, ...], keys: tuple[str, ...], ports: int) -> bool:
+    """Tuples spread by fewer of the columns still meet; two inputs must be spread by exactly the same ones."""
+    return part == keys if ports > 1 else set(part) <= set(keys)
+
+
+def _partitions(
+    v: Vertex, graph: Graph, wanted: dict[int, list[Keys]], stage_of: dict[int, int], parts: dict[int, list[tuple[str, ...]]]
+) -> list[tuple[str, ...]]:
+    """The column lists by which the output of a vertex is spread over the buckets."""
+    found: list[list[tuple[str, ...]]] = []
+    for port, producer in enumerate(v.inputs):
+        keys = wanted[v.number][port]
+        if stage_of[producer] != stage_of[v.number]:
+            found.append([] if keys is None else [keys])
+        else:
+            found.append([p for p in parts[producer] if keys is None or _fits(p, keys, len(v.inputs))])
+    if v.config.stateless:
+        back = v.config
+        names = {}
+        for name in back.schema.names:
+            source = back.source_columns([name])
+            if source is not None:
+                names.setdefault(source[name], name)
+        return [tuple(names[c] for c in p) for p in found[0] if all(c in names for c in p)]
+    kept = [[p for p in alternatives if all(c in v.config.schema.names for c in p)] for alternatives in found]
+    if v.config.needs.keys[0] is None:  # a union is spread by what spreads all of its inputs
+        return [p for p in kept[0] if all(p in others for others in kept[1:])]
+    return [p for alternatives in kept for p in alternatives]

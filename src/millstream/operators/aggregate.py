@@ -1,0 +1,201 @@
+"""Aggregate keeps one group per window and key, and lets a group out when nothing can join it any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.core.block import Block, empty_batch
+from millstream.core.punctuation import Punctuation, Range
+from millstream.core.types import MAX_TIME, from_axis, to_axis
+from millstream.kernels.windows import expand_windows
+from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.state.accumulators import AccumulatorSpec
+from millstream.state.group_table import GroupTable
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One aggregate over an input column (None counts tuples)."""
+
+    name: str
+    function: str
+    column: str | None = None
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate(Config):
+    """Window-id aggregation (paper 004, Figures A-2 and A-3), closed by linear, group-wise and value punctuation.
+
+    We depart from Figure A-3: every window that ends at or before the mark closes, because marks jump.
+    `axis` is the group column that progresses when there is no window.
+    """
+
+    input: pa.Schema
+    groups: tuple[str, ...]
+    calls: tuple[Call, ...]
+    window: Window | None = None
+    axis: str | None = None
+    flush_rows: int = field(default=1 << 16)
+
+    @cached_property
+    def specs(self) -> tuple[AccumulatorSpec, ...]:
+        return tuple(AccumulatorSpec(c.function, None if c.column is None else self.input.field(c.column).type) for c in self.calls)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        fields = [self.input.field(g) for g in self.groups]
+        fields += [pa.field(c.name, s.result_type) for c, s in zip(self.calls, self.specs, strict=True)]
+        if self.window is not None:
+            kind = self.input.field(self.window.attribute).type
+            fields += [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
+        return pa.schema(fields)
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(keys=(self.groups,), linear="purge", value="purge")
+
+    @property
+    def label(self) -> str:
+        calls = ", ".join(f"{c.function}({'distinct ' if c.distinct else ''}{c.column or '*'})" for c in self.calls)
+        by = f" by {', '.join(self.groups)}" if self.groups else ""
+        return f"aggregate {calls}{by}" + (f" window {self.window}" if self.window else "")
+
+    def build(self, journal: bool = False) -> RunningAggregate:
+        return RunningAggregate(self, journal)
+
+
+class RunningAggregate(UnaryOperator):
+    def __init__(self, config: Aggregate, journal: bool) -> None:
+        self.config = config
+        self.needs = config.needs
+        self.schema = config.schema
+        self.empty = empty_batch(config.schema)
+        keys = pa.schema([config.input.field(g) for g in config.groups])
+        self.table = GroupTable(keys, config.specs, journal=journal)
+        self.seen: dict[int, GroupTable] = {
+            i: GroupTable(keys.append(config.input.field(str(c.column)).with_name("__value")), (), journal=journal)
+            for i, c in enumerate(config.calls)
+            if c.distinct
+        }
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return (self.table, *self.seen.values())
+
+    def handle(self, block: Block, out: Output) -> None:
+        if len(block):
+            self._update(block.batch)
+        for punctuation in block.punctuations:
+            self._close(punctuation, out)
+
+    def _update(self, batch: pa.RecordBatch) -> None:
+        window = self.config.window
+        keys = [batch.column(g) for g in self.config.groups]
+        positions: pa.Array | None = None
+        if window is not None:
+            rows, axis = expand_windows(to_axis(batch.column(window.attribute)), window.range, window.slide)
+            if window.range != window.slide:
+                positions = pa.array(rows)
+                keys = [k.take(positions) for k in keys]
+        elif self.config.axis is not None:
+            axis = to_axis(batch.column(self.config.axis))
+        else:
+            axis = np.zeros(batch.num_rows, dtype=np.int64)
+        groups, _ = self.table.upsert(keys, axis)
+        for i, call in enumerate(self.config.calls):
+            values = None
+            if call.column is not None:
+                values = batch.column(call.column)
+                values = values if positions is None else values.take(positions)
+            if i in self.seen:
+                assert values is not None
+                _, first = self.seen[i].upsert([*keys, values], axis)
+                self.table.update(i, groups[first], values.take(pa.array(first)))
+            else:
+                self.table.update(i, groups, values)
+
+    def _close(self, punctuation: Punctuation, out: Output) -> None:
+        if punctuation.is_end:
+            self._expire(MAX_TIME, out)
+            out.put(self.empty, [punctuation])
+            return
+        if punctuation.is_linear:
+            ((attribute, pattern),) = punctuation.patterns
+            assert isinstance(pattern, Range)
+            window = self.config.window
+            if window is not None and attribute == window.attribute:
+                first_open = window.first_open(pattern.high)
+                self._expire(first_open, out)
+                out.put(self.empty, window_marks(window, first_open))
+            elif attribute == self.config.axis:
+                self._expire(pattern.high, out)
+                out.put(self.empty, [punctuation])
+            elif attribute in self.config.groups:
+                self._close_matching(punctuation, None, out)
+            return
+        self._close_by_value(punctuation, out)
+
+    def _expire(self, mark: int, out: Output) -> None:
+        """Every group below the mark comes out and is forgotten."""
+        groups = self.table.expire(mark) if mark != MAX_TIME else self.table.alive()
+        self._emit(groups, out)
+        for table in self.seen.values():
+            table.discard(table.expire(mark) if mark != MAX_TIME else table.alive())
+
+    def _close_by_value(self, punctuation: Punctuation, out: Output) -> None:
+        """A punctuation over group columns closes their groups; with a time below a mark, their windows up to there."""
+        window = self.config.window
+        patterns = dict(punctuation.patterns)
+        bound = None
+        if window is not None and window.attribute in patterns:
+            pattern = patterns.pop(window.attribute)
+            if not isinstance(pattern, Range) or pattern.low is not None or pattern.high is None or pattern.high_inclusive:
+                return
+            bound = window.first_open(pattern.high)
+        if set(patterns) <= set(self.config.groups):
+            self._close_matching(Punctuation.of(patterns), bound, out)
+
+    def _close_matching(self, punctuation: Punctuation, bound: int | None, out: Output) -> None:
+        for table in (self.table, *self.seen.values()):
+            groups = table.alive()
+            mask = punctuation.matches(table.keys(groups))
+            if bound is not None:
+                mask &= table.axis(groups) < bound
+            chosen = groups[mask]
+            if table is self.table:
+                self._emit(chosen, out)
+            else:
+                table.discard(chosen)
+        window = self.config.window
+        if bound is not None and window is not None:
+            below = Range(high=window.start(bound))
+            punctuation = Punctuation.of({**dict(punctuation.patterns), WINDOW_START: below})
+        out.put(self.empty, [punctuation])
+
+    def _emit(self, groups: Int64s, out: Output) -> None:
+        for at in range(0, len(groups), self.config.flush_rows):
+            chunk = groups[at : at + self.config.flush_rows]
+            keys, axis, results = self.table.result(chunk)
+            arrays = [*keys.columns, *results]
+            window = self.config.window
+            if window is not None:
+                kind = self.schema.field(WINDOW_START).type
+                start = axis * window.slide
+                arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
+            out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+        self.table.discard(groups)
+
+
+def window_marks(window: Window, first_open: int) -> list[Punctuation]:
+    """No later result belongs to a window before the first open one."""
+    start = window.start(first_open)
+    return [Punctuation.linear(WINDOW_START, start), Punctuation.linear(WINDOW_END, start + window.range)]

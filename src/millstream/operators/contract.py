@@ -1,0 +1,172 @@
+"""What every operator is: needs declared as data, state in containers, steps over blocks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Iterable, Protocol
+
+import pyarrow as pa
+
+from millstream.core.block import Block
+from millstream.core.letters import DeadLetter
+from millstream.core.punctuation import Punctuation
+
+ANYWHERE = None
+"""A port whose tuples may be in any bucket."""
+
+Keys = tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the scheduler, EXPLAIN and the cut into stages must know; nothing tests an operator's class."""
+
+    keys: tuple[Keys, ...] = (ANYWHERE,)
+    """Per port: the columns whose equal values must meet in one bucket; `()` wants everything in one bucket."""
+    idle_waiting_prone: bool = False
+    """True when the operator may hold input while a silent partner keeps it from going on (paper 000, section 3)."""
+    ordered: bool = False
+    linear: str = "pass"
+    """What a linear punctuation does here: pass, purge or propagate."""
+    value: str = "pass"
+    """What a value punctuation does here."""
+
+    @property
+    def ports(self) -> int:
+        return len(self.keys)
+
+
+class Container(Protocol):
+    """Where state lives: rows, groups or registers. A checkpoint writes it, a restart reads it."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def changes(self) -> bytes | None: ...
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, segments: Iterable[bytes]) -> None: ...
+
+
+class Buffer:
+    """The blocks waiting on one arc."""
+
+    def __init__(self) -> None:
+        self._blocks: deque[Block] = deque()
+        self.peak = 0
+
+    def put(self, block: Block) -> None:
+        self._blocks.append(block)
+
+    def take(self, limit: int | None = None) -> Block | None:
+        """The next block, at most `limit` tuples of it; its punctuations come with its last tuple."""
+        if not self._blocks:
+            return None
+        block = self._blocks.popleft()
+        if limit is not None and len(block) > limit:
+            self._blocks.appendleft(Block(block.batch.slice(limit), block.punctuations))
+            return Block(block.batch.slice(0, limit))
+        return block
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+
+class Inputs:
+    """The buffers before an operator, one a port."""
+
+    def __init__(self, buffers: list[Buffer]) -> None:
+        self.buffers = buffers
+
+    def any(self) -> int | None:
+        """The first port with something to take."""
+        for port, buffer in enumerate(self.buffers):
+            if buffer:
+                return port
+        return None
+
+
+@dataclass
+class Output:
+    """Where an operator puts its results during one step."""
+
+    blocks: list[Block] = field(default_factory=list)
+    letters: list[DeadLetter] = field(default_factory=list)
+
+    def put(self, batch: pa.RecordBatch, punctuations: Iterable[Punctuation] = ()) -> None:
+        punctuations = tuple(punctuations)
+        if batch.num_rows or punctuations:
+            self.blocks.append(Block(batch, punctuations))
+
+
+class Operator(ABC):
+    """Running state. `step` takes up to `limit` tuples from one input and puts blocks out."""
+
+    needs: Needs
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return ()
+
+    def more(self, inputs: Inputs) -> bool:
+        """True when a step would take something."""
+        return inputs.any() is not None
+
+    @abstractmethod
+    def step(self, inputs: Inputs, out: Output, limit: int | None) -> None: ...
+
+
+class UnaryOperator(Operator):
+    """An operator with one input, which handles each block whole."""
+
+    def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
+        block = inputs.buffers[0].take(limit)
+        if block is not None:
+            self.handle(block, out)
+
+    @abstractmethod
+    def handle(self, block: Block, out: Output) -> None: ...
+
+
+@dataclass(frozen=True)
+class Config(ABC):
+    """A frozen description of an operator, over known input schemas, that builds the running one."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns that come out."""
+
+    @property
+    def needs(self) -> Needs:
+        return Needs()
+
+    @abstractmethod
+    def build(self, journal: bool = False) -> Operator:
+        """The running operator; with a journal its state can be written change by change."""
+
+    @property
+    def label(self) -> str:
+        """A short line for EXPLAIN."""
+        return type(self).__name__.lower()
+
+    def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
+        """What a punctuation on the input promises of the output; for operators that keep no state."""
+        raise NotImplementedError(f"{type(self).__name__} keeps state")
+
+    @cached_property
+    def stateless(self) -> bool:
+        """True when tuples pass one by one and `translate` tells all about punctuations."""
+        return type(self).translate is not Config.translate
+
+    def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
+        """For output columns that are input columns unchanged: their names on the input, or None if one is not."""
+        return None
+
+

@@ -1,0 +1,108 @@
+"""Distinct lets the first of equal tuples through, once per window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.core.block import Block, empty_batch
+from millstream.core.punctuation import Punctuation, Range
+from millstream.core.types import MAX_TIME, from_axis, to_axis
+from millstream.kernels.windows import expand_windows
+from millstream.operators.aggregate import window_marks
+from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.state.group_table import GroupTable
+
+
+@dataclass(frozen=True)
+class Distinct(Config):
+    """Dupelim (paper 004, section 5.4): punctuation purges what is remembered and passes on."""
+
+    input: pa.Schema
+    columns: tuple[str, ...]
+    window: Window | None = None
+    axis: str | None = None
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        fields = [self.input.field(c) for c in self.columns]
+        if self.window is not None:
+            kind = self.input.field(self.window.attribute).type
+            fields += [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
+        return pa.schema(fields)
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(keys=(self.columns,), linear="purge", value="purge")
+
+    @property
+    def label(self) -> str:
+        return f"distinct {', '.join(self.columns)}" + (f" window {self.window}" if self.window else "")
+
+    def build(self, journal: bool = False) -> RunningDistinct:
+        return RunningDistinct(self, journal)
+
+
+class RunningDistinct(UnaryOperator):
+    def __init__(self, config: Distinct, journal: bool) -> None:
+        self.config = config
+        self.needs = config.needs
+        self.schema = config.schema
+        self.empty = empty_batch(config.schema)
+        self.table = GroupTable(pa.schema([config.input.field(c) for c in config.columns]), (), journal=journal)
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return (self.table,)
+
+    def handle(self, block: Block, out: Output) -> None:
+        if len(block):
+            self._pass(block.batch, out)
+        for punctuation in block.punctuations:
+            self._purge(punctuation, out)
+
+    def _pass(self, batch: pa.RecordBatch, out: Output) -> None:
+        window = self.config.window
+        columns = [batch.column(c) for c in self.config.columns]
+        if window is not None:
+            rows, axis = expand_windows(to_axis(batch.column(window.attribute)), window.range, window.slide)
+            columns = [c.take(pa.array(rows)) for c in columns] if window.range != window.slide else columns
+        elif self.config.axis is not None:
+            axis = to_axis(batch.column(self.config.axis))
+        else:
+            axis = np.zeros(batch.num_rows, dtype=np.int64)
+        _, first = self.table.upsert(columns, axis)
+        arrays = [c.take(pa.array(first)) for c in columns]
+        if window is not None:
+            kind = self.schema.field(WINDOW_START).type
+            start = axis[first] * window.slide
+            arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
+        out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+
+    def _purge(self, punctuation: Punctuation, out: Output) -> None:
+        window = self.config.window
+        passed = [punctuation]
+        if punctuation.is_end:
+            self.table.discard(self.table.alive())
+        elif punctuation.is_linear and window is not None and punctuation.patterns[0][0] == window.attribute:
+            pattern = punctuation.patterns[0][1]
+            assert isinstance(pattern, Range)
+            first_open = window.first_open(pattern.high)
+            self.table.discard(self.table.expire(first_open))
+            passed = window_marks(window, first_open)
+            if window.attribute in self.config.columns:
+                passed.append(punctuation)
+        elif punctuation.is_linear and punctuation.patterns[0][0] == self.config.axis:
+            pattern = punctuation.patterns[0][1]
+            assert isinstance(pattern, Range)
+            self.table.discard(self.table.expire(min(pattern.high, MAX_TIME)))
+        elif {name for name, _ in punctuation.patterns} <= set(self.config.columns):
+            groups = self.table.alive()
+            self.table.discard(groups[punctuation.matches(self.table.keys(groups))])
+        else:
+            passed = []
+        out.put(self.empty, passed)

@@ -1,0 +1,67 @@
+"""Join pairs tuples of two inputs with equal keys and times within a band, in any order of arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.operators.contract import Config, Needs, Operator
+from millstream.plan.nodes import Band
+
+
+@dataclass(frozen=True)
+class Join(Config):
+    """OOP-Join (paper 004, Figure 4), with the ranges the right way round and any number of bands.
+
+    All bands speak of one column of the right side (`axis`), so a left tuple covers an interval of it: the
+    intersection of its bands. Keys are columns of equal type. `condition` is what is left, over both sides' columns.
+    Kinds: inner, left, semi, anti.
+    """
+
+    left: pa.Schema
+    right: pa.Schema
+    kind: str
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    bands: tuple[Band, ...]
+    condition: exp.Expression | None
+    output: tuple[str, ...]
+    stamp: tuple[str, str, str] | None = None
+    """(name, left time, right time): the later of both as a column of its own."""
+    origin: str = ""
+
+    @cached_property
+    def pair_schema(self) -> pa.Schema:
+        return pa.schema([*self.left, *self.right])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([self._field(name) for name in self.output])
+
+    def _field(self, name: str) -> pa.Field:
+        if self.stamp is not None and name == self.stamp[0]:
+            return pa.field(name, self.left.field(self.stamp[1]).type)
+        return self.pair_schema.field(name)
+
+    @property
+    def axis(self) -> str | None:
+        return self.bands[0].right if self.bands else None
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(keys=(self.left_keys, self.right_keys), linear="purge", value="purge")
+
+    @property
+    def label(self) -> str:
+        keys = " and ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
+        bands = " and ".join(str(band) for band in self.bands)
+        rest = self.condition.sql("spark") if self.condition is not None else ""
+        return f"{self.kind} join on " + " and ".join(part for part in (keys, bands, rest) if part)
+
+    def build(self, journal: bool = False) -> Operator:
+        from millstream.operators.running_join import RunningJoin
+
+        return RunningJoin(self, journal)

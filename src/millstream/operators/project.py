@@ -1,0 +1,85 @@
+"""Project computes columns; promises about a column hold for what is computed from it in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Iterable
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.block import Block
+from millstream.core.punctuation import Punctuation, Range
+from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
+from millstream.operators.contract import Config, Output, UnaryOperator
+from millstream.operators.failures import failure_letters
+
+
+@dataclass(frozen=True)
+class Project(Config):
+    """Paper 004, section 5.4. A linear punctuation `ts < t` becomes `f(ts) < f(t)` for every non-decreasing f(ts)."""
+
+    input: pa.Schema
+    columns: tuple[tuple[str, exp.Expression], ...]
+    origin: str = ""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, compile_expression(e, self.input).type) for name, e in self.columns])
+
+    @property
+    def label(self) -> str:
+        return "project " + ", ".join(n if isinstance(e, exp.Column) and e.name == n else f"{e.sql('spark')} as {n}" for n, e in self.columns)
+
+    @cached_property
+    def renames(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, expression in self.columns:
+            if isinstance(expression, exp.Column):
+                found.setdefault(expression.name, []).append(name)
+        return found
+
+    @cached_property
+    def moving(self) -> list[tuple[str, Monotone]]:
+        rules = ((name, monotone(e, self.input)) for name, e in self.columns)
+        return [(name, rule) for name, rule in rules if rule is not None]
+
+    def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
+        if punctuation.is_end:
+            return (punctuation,)
+        if punctuation.is_linear:
+            (attribute, pattern), = punctuation.patterns
+            assert isinstance(pattern, Range)
+            return tuple(Punctuation.linear(name, rule.apply(pattern.high)) for name, rule in self.moving if rule.column == attribute)
+        names = {old: new[0] for old, new in self.renames.items()}
+        renamed = punctuation.renamed(names)
+        return () if renamed is None else (renamed,)
+
+    def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
+        meanings = dict(self.columns)
+        found = {}
+        for name in columns:
+            expression = meanings[name]
+            if not isinstance(expression, exp.Column):
+                return None
+            found[name] = expression.name
+        return found
+
+    def build(self, journal: bool = False) -> RunningProject:
+        return RunningProject(self)
+
+
+class RunningProject(UnaryOperator):
+    def __init__(self, config: Project) -> None:
+        self.config = config
+        self.needs = config.needs
+        self.schema = config.schema
+        self.compiled = [compile_expression(e, config.input) for _, e in config.columns]
+
+    def handle(self, block: Block, out: Output) -> None:
+        arrays, _, failures = evaluate_guarded(self.compiled, block.batch)
+        if failures:
+            out.letters += failure_letters(self.config.origin, block.batch, failures)
+        punctuations = [new for old in block.punctuations for new in self.config.translate(old)]
+        out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema), punctuations)

@@ -1,0 +1,195 @@
+"""The running join: two windows of rows, low-water marks in registers, and what each punctuation lets go."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.core.block import Block, empty_batch
+from millstream.core.punctuation import Punctuation, Range
+from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
+from millstream.operators.contract import Container, Inputs, Operator, Output
+from millstream.operators.join import Join
+from millstream.operators.join_pairs import PairMaker
+from millstream.operators.join_promises import JoinPromises
+from millstream.state.keys import hash_columns
+from millstream.state.registers import Registers
+from millstream.state.row_window import RowWindow
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+LEFT, RIGHT = 0, 1
+
+
+class RunningJoin(Operator):
+    def __init__(self, config: Join, journal: bool) -> None:
+        self.config = config
+        self.needs = config.needs
+        self.pairs = PairMaker(config)
+        self.empty = empty_batch(config.schema)
+        self.registers = Registers(journal=journal)
+        self.rows = (RowWindow(config.left, journal=journal), RowWindow(config.right, journal=journal))
+        self.promises = JoinPromises(config, self.registers, self.rows)
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return (*self.rows, self.registers)
+
+    def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
+        port = self._next_port(inputs)
+        if port is None:
+            return
+        block = inputs.buffers[port].take(limit)
+        assert block is not None
+        if len(block):
+            (self._left if port == LEFT else self._right)(block, out)
+        for punctuation in block.punctuations:
+            self._punctuate(port, punctuation, out)
+
+    def _next_port(self, inputs: Inputs) -> int | None:
+        """The input that is behind goes first, so that less has to be kept."""
+        if inputs.buffers[LEFT] and inputs.buffers[RIGHT]:
+            return LEFT if self.registers.get("left progress", MIN_TIME) <= self.registers.get("right progress", MIN_TIME) else RIGHT
+        return inputs.any()
+
+    # -- tuples ---------------------------------------------------------------------------------------------------
+
+    def _left(self, block: Block, out: Output) -> None:
+        """A left tuple meets the right tuples whose time lies in its interval; it stays while more may come."""
+        batch = block.batch
+        hashes, valid, exact = self._hashes(batch, self.config.left_keys)
+        low, high, timed = self._interval(batch)
+        valid &= timed
+        kind = self.config.kind
+        matched = np.zeros(batch.num_rows, dtype=np.bool_)
+        for probes, rows in self.rows[RIGHT].probe(hashes, valid, low, high):
+            probes, rows, pairs = self.pairs.check(batch.take(pa.array(probes)), self.rows[RIGHT].take(rows), probes, rows, exact)
+            matched[probes] = True
+            if kind in ("inner", "left"):
+                out.put(self.pairs.output(pairs))
+        stays = valid & self._left_may_meet(high) & ~self.promises.closed(RIGHT, batch)
+        if kind == "semi":
+            self._put_left(batch, matched, out)
+            stays &= ~matched
+        elif kind == "anti":
+            stays &= ~matched
+        if kind in ("left", "anti"):
+            self._put_left(batch, ~matched & ~stays, out)
+        if stays.any():
+            keep = None if stays.all() else np.flatnonzero(stays)
+            chosen = (batch, hashes, low, high, high, matched)
+            if keep is not None:
+                chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))  # type: ignore[assignment]
+            self.rows[LEFT].insert(*chosen)
+
+    def _right(self, block: Block, out: Output) -> None:
+        """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
+        batch = block.batch
+        hashes, valid, exact = self._hashes(batch, self.config.right_keys)
+        time, timed = self._right_time(batch)
+        valid &= timed
+        kind, lefts = self.config.kind, self.rows[LEFT]
+        for probes, rows in lefts.probe(hashes, valid, time, time):
+            probes, rows, pairs = self.pairs.check(lefts.take(rows), batch.take(pa.array(probes)), probes, rows, exact)
+            if kind in ("inner", "left"):
+                out.put(self.pairs.output(pairs))
+            if kind == "left":
+                lefts.mark_matched(rows)
+            elif kind in ("semi", "anti"):
+                first = np.unique(rows)
+                if kind == "semi":
+                    out.put(lefts.take(first).select(list(self.config.output)))
+                lefts.discard(first)
+        stays = valid & (time >= self._right_bound()) & ~self.promises.closed(LEFT, batch)
+        if self.registers.get("left ended", 0):
+            stays[:] = False
+        if stays.any():
+            keep = np.flatnonzero(stays)
+            chosen = batch if stays.all() else batch.take(pa.array(keep))
+            self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep])
+
+    def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[UInt64s, Mask, bool]:
+        if not keys:
+            return np.zeros(batch.num_rows, dtype=np.uint64), np.ones(batch.num_rows, dtype=np.bool_), True
+        return hash_columns([batch.column(k) for k in keys])
+
+    def _interval(self, batch: pa.RecordBatch) -> tuple[Int64s, Int64s, Mask]:
+        """The stretch of the right side's time that each left tuple can meet."""
+        low = np.full(batch.num_rows, MIN_TIME, dtype=np.int64)
+        high = np.full(batch.num_rows, MAX_TIME, dtype=np.int64)
+        timed = np.ones(batch.num_rows, dtype=np.bool_)
+        for band in self.config.bands:
+            column = batch.column(band.left)
+            if column.null_count:
+                timed &= np.asarray(column.is_valid())
+            axis = to_axis(column)
+            if band.low is not None:
+                np.maximum(low, axis + band.low, out=low)
+            if band.high is not None:
+                np.minimum(high, axis + band.high, out=high)
+        return low, high, timed
+
+    def _right_time(self, batch: pa.RecordBatch) -> tuple[Int64s, Mask]:
+        if self.config.axis is None:
+            return np.zeros(batch.num_rows, dtype=np.int64), np.ones(batch.num_rows, dtype=np.bool_)
+        column = batch.column(self.config.axis)
+        timed = np.asarray(column.is_valid()) if column.null_count else np.ones(batch.num_rows, dtype=np.bool_)
+        return to_axis(column), timed
+
+    def _left_may_meet(self, high: Int64s) -> Mask:
+        if self.registers.get("right ended", 0):
+            return np.zeros(len(high), dtype=np.bool_)
+        mask: Mask = high >= self.promises.mark(RIGHT, self.config.axis)
+        return mask
+
+    def _right_bound(self) -> int:
+        """Right tuples before this time meet no later left tuple."""
+        bounds = [MIN_TIME]
+        for band in self.config.bands:
+            mark = self.promises.mark(LEFT, band.left)
+            if band.low is not None and mark > MIN_TIME:
+                bounds.append(mark + band.low)
+        return max(bounds)
+
+    def _put_left(self, batch: pa.RecordBatch, mask: Mask, out: Output) -> None:
+        """Left tuples without a partner; a left join fills the other side with nulls."""
+        if mask.any():
+            out.put(self.pairs.alone(batch if mask.all() else batch.filter(pa.array(mask))))
+
+    # -- punctuations ---------------------------------------------------------------------------------------------
+
+    def _punctuate(self, port: int, punctuation: Punctuation, out: Output) -> None:
+        if punctuation.is_end:
+            self.registers[f"{'left' if port == LEFT else 'right'} ended"] = 1
+            other = self.rows[1 - port]
+            self._let_go(1 - port, other.alive_rows(), out)
+        elif punctuation.is_linear:
+            ((attribute, pattern),) = punctuation.patterns
+            assert isinstance(pattern, Range)
+            self.promises.raise_mark(port, attribute, pattern.high)
+            self._expire(port, attribute, out)
+        else:
+            purged = self.promises.close(port, punctuation)
+            self._let_go(1 - port, purged, out)
+        out.put(self.empty, self.promises.output())
+
+    def _expire(self, port: int, attribute: str, out: Output) -> None:
+        """A mark of one side lets go what the other side keeps for it (paper 004, Figure 4, corrected)."""
+        if port == RIGHT and attribute == self.config.axis:
+            mark = self.promises.mark(RIGHT, attribute)
+            self._let_go(LEFT, self.rows[LEFT].expire(mark), out)
+            self.registers.raise_to("right progress", mark)
+        elif port == LEFT and any(band.left == attribute for band in self.config.bands):
+            self._let_go(RIGHT, self.rows[RIGHT].expire(self._right_bound()), out)
+            self.registers.raise_to("left progress", self.promises.mark(LEFT, attribute))
+
+    def _let_go(self, side: int, rows: Int64s, out: Output) -> None:
+        window = self.rows[side]
+        if side == LEFT and self.config.kind in ("left", "anti") and len(rows):
+            lonely = rows[~window.is_matched(rows)]
+            if len(lonely):
+                out.put(self.pairs.alone(window.take(lonely)))
+        window.discard(rows)

@@ -1,0 +1,59 @@
+"""Select keeps the tuples for which a predicate is true; punctuations pass as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.block import Block
+from millstream.core.punctuation import Punctuation
+from millstream.expressions import compile_expression, evaluate_guarded
+from millstream.operators.contract import Config, Output, UnaryOperator
+from millstream.operators.failures import failure_letters, take
+
+
+@dataclass(frozen=True)
+class Select(Config):
+    """Paper 004, section 5.4: pipelined selection works in any order."""
+
+    input: pa.Schema
+    predicate: exp.Expression
+    origin: str = ""
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.input
+
+    @property
+    def label(self) -> str:
+        return f"select {self.predicate.sql('spark')}"
+
+    def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
+        return (punctuation,)
+
+    def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
+        return {name: name for name in columns}
+
+    def build(self, journal: bool = False) -> RunningSelect:
+        return RunningSelect(self)
+
+
+class RunningSelect(UnaryOperator):
+    def __init__(self, config: Select) -> None:
+        self.needs = config.needs
+        self.origin = config.origin
+        self.predicate = compile_expression(config.predicate, config.input)
+
+    def handle(self, block: Block, out: Output) -> None:
+        batch = block.batch
+        if batch.num_rows:
+            (mask,), kept, failures = evaluate_guarded([self.predicate], batch)
+            if failures:
+                out.letters += failure_letters(self.origin, batch, failures)
+                batch = take(batch, kept)
+            batch = batch.filter(mask if not pa.types.is_null(mask.type) else pa.array(np.zeros(len(mask), dtype=bool)))
+        out.put(batch, block.punctuations)

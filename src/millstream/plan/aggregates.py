@@ -1,0 +1,158 @@
+"""Aggregation in a select list: which calls there are, and what is computed from their results."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from millstream.core.types import HIDDEN
+from millstream.errors import PlanProblem, UnsupportedProblem
+from millstream.language import place_of
+from millstream.plan.nodes import Aggregate, Call, Node, Windowed
+from millstream.plan.scope import Scope, column
+from millstream.plan.window import WINDOW_END, WINDOW_START
+
+Outputs = list[tuple[str, exp.Expression]]
+
+FUNCTIONS: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Avg: "avg",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.CountIf: "count",
+}
+
+
+def has_aggregate(expression: exp.Expression) -> bool:
+    return expression.find(exp.AggFunc) is not None
+
+
+def bind_aggregation(
+    node: Node, scope: Scope, outputs: Outputs, group: exp.Group | None, having: exp.Having | None
+) -> tuple[Node, Outputs, exp.Expression | None]:
+    """Put an Aggregate on top of `node`; give the select list and the HAVING condition over its columns."""
+    keys = _group_keys(scope, outputs, group)
+    calls: dict[exp.Expression, Call] = {}
+    names = {key: name for name, key in keys}
+    # `window_start` and `window_end` are columns of the result where there is a window to take them from.
+    over_window = _window_below(node)
+    if over_window:
+        scope.extra = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
+
+    def rewrite(expression: exp.Expression) -> exp.Expression:
+        resolved = scope.resolve(expression)
+
+        def visit(part: exp.Expression) -> exp.Expression:
+            if part in names:
+                return column(names[part])
+            if isinstance(part, (exp.AggFunc, exp.Filter)):
+                call = calls.get(part)
+                if call is None:
+                    call = calls[part] = _call(part, f"{HIDDEN}a{len(calls)}")
+                return column(call.name)
+            if isinstance(part, exp.Column) and part.name not in scope.extra:
+                raise PlanProblem(
+                    f"column `{part.name}` is neither grouped nor aggregated", place=place_of(expression), hint="add it to GROUP BY"
+                )
+            return part
+
+        return _transform_top_down(resolved, visit)
+
+    selected = [(name, rewrite(e)) for name, e in outputs]
+    condition = rewrite(having.this) if having is not None else None
+    return Aggregate(node, tuple(keys), tuple(calls.values())), selected, condition
+
+
+def _window_below(node: Node) -> bool:
+    """True when a window will reach this aggregate (it may stand below filters, not below a join)."""
+    while not isinstance(node, Windowed):
+        if len(node.inputs) != 1 or isinstance(node, Aggregate):
+            return False
+        node = node.inputs[0]
+    return True
+
+
+def _transform_top_down(expression: exp.Expression, visit: object) -> exp.Expression:
+    """Like `transform`, but never looks inside what `visit` replaced."""
+    replaced = visit(expression)  # type: ignore[operator]
+    if replaced is not expression:
+        return replaced  # type: ignore[no-any-return]
+    copy = expression.copy()
+    for key, value in list(copy.args.items()):
+        if isinstance(value, exp.Expression):
+            copy.set(key, _transform_top_down(value, visit))
+        elif isinstance(value, list):
+            copy.set(key, [_transform_top_down(v, visit) if isinstance(v, exp.Expression) else v for v in value])
+    return copy
+
+
+def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list[tuple[str, exp.Expression]]:
+    """The grouping expressions with a column name each: positions and aliases are looked up in the select list."""
+    if group is None:
+        return []
+    if any(group.args.get(k) for k in ("grouping_sets", "cube", "rollup", "all", "totals")):
+        raise UnsupportedProblem("only plain GROUP BY is supported", place=place_of(group))
+    keys: list[tuple[str, exp.Expression]] = []
+    taken: set[str] = set()
+    aliases = {name.lower(): e for name, e in outputs}
+    for item in group.expressions:
+        if isinstance(item, exp.Literal) and not item.is_string:
+            position = int(item.name)
+            if not 1 <= position <= len(outputs):
+                raise PlanProblem(f"GROUP BY {position}: the select list has {len(outputs)} columns", place=place_of(item))
+            item = outputs[position - 1][1]
+        elif isinstance(item, exp.Column) and not item.table and not _known(scope, item) and item.name.lower() in aliases:
+            item = aliases[item.name.lower()]
+        if isinstance(item, exp.Column) and item.name.lower() in (WINDOW_START, WINDOW_END) and not _known(scope, item):
+            continue  # a window's ends are part of every group already
+        if has_aggregate(item):
+            raise PlanProblem("an aggregate can not stand in GROUP BY", place=place_of(item))
+        expression = scope.resolve(item)
+        if expression in [e for _, e in keys]:
+            continue
+        name = expression.name if isinstance(expression, exp.Column) else f"{HIDDEN}g{len(keys)}"
+        keys.append((name, expression))
+        taken.add(name)
+    return keys
+
+
+def _known(scope: Scope, item: exp.Column) -> bool:
+    return any(r.find(item.name) is not None for r in scope.relations)
+
+
+def _call(part: exp.Expression, name: str) -> Call:
+    """One aggregate call; FILTER (WHERE p) and count_if(p) become an argument that is null where p is not true."""
+    condition = None
+    if isinstance(part, exp.Filter):
+        condition = part.expression.this
+        part = part.this
+    function = FUNCTIONS.get(type(part))
+    if function is None:
+        label = part.name if isinstance(part, exp.Anonymous) else part.key
+        hint = "there is " + ", ".join(sorted({*FUNCTIONS.values(), "count_if"}))
+        raise UnsupportedProblem(f"aggregate `{label}` is not supported", place=place_of(part), hint=hint)
+    argument = part.this
+    distinct = isinstance(argument, exp.Distinct)
+    if distinct:
+        if len(argument.expressions) != 1:
+            raise UnsupportedProblem(f"{function}(DISTINCT ...) takes one column", place=place_of(part))
+        argument = argument.expressions[0]
+        distinct = function not in ("min", "max", "bool_and", "bool_or")
+    if isinstance(part, exp.CountIf):
+        condition, argument = (argument if condition is None else exp.and_(argument, condition)), exp.Star()
+    if part.args.get("expressions"):
+        raise UnsupportedProblem(f"{function} takes one argument", place=place_of(part))
+    if isinstance(argument, exp.Star) or (function == "count" and isinstance(argument, exp.Literal)):
+        argument = None
+    if argument is not None and has_aggregate(argument):
+        raise PlanProblem("an aggregate can not stand inside another", place=place_of(part))
+    if condition is not None:
+        argument = exp.If(this=condition.copy(), true=argument.copy() if argument is not None else exp.Literal.number(1), false=exp.Null())
+    return Call(name, function, argument, distinct)

@@ -1,0 +1,346 @@
+"""Binding turns a parsed query into a logical plan: names become columns, clauses become nodes."""
+
+from __future__ import annotations
+
+from typing import Iterable
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.types import HIDDEN, SEQUENCE, is_hidden
+from millstream.errors import MillstreamError, PlanProblem, SyntaxProblem, TypeProblem, UnsupportedProblem
+from millstream.expressions import compile_expression
+from millstream.language import place_of
+from millstream.language.statements import CreateView
+from millstream.language.window import StreamWindow
+from millstream.plan.aggregates import bind_aggregation, has_aggregate
+from millstream.plan.catalog import STAMP, Catalog, Stream, Table
+from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union, Windowed
+from millstream.plan.scope import Relation, Scope, column
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+
+REFUSED = {
+    "limit": "LIMIT has no meaning on an endless stream",
+    "offset": "OFFSET has no meaning on an endless stream",
+    "qualify": "QUALIFY is not supported",
+    "windows": "WINDOW clauses are not supported",
+    "laterals": "LATERAL VIEW is not supported",
+    "pivots": "PIVOT is not supported",
+    "sample": "TABLESAMPLE is not supported",
+    "with_": "WITH is not supported, use CREATE VIEW",
+    "connect": "CONNECT BY is not supported",
+    "sort": "SORT BY is not supported, use ORDER BY",
+    "cluster": "CLUSTER BY is not supported",
+    "distribute": "DISTRIBUTE BY is not supported",
+}
+
+
+def bind_insert(sink: str, query: exp.Expression, catalog: Catalog, place: object = None) -> Insert:
+    """The plan of `INSERT INTO sink query`."""
+    entry = catalog.sinks.need(sink, place)  # type: ignore[arg-type]
+    return Insert(bind_query(query, catalog), entry)
+
+
+def bind_query(query: exp.Expression, catalog: Catalog) -> Node:
+    """The plan of a SELECT, a UNION ALL of them, or a parenthesised one."""
+    try:
+        if isinstance(query, exp.Subquery):
+            return _with_window(bind_query(query.this, catalog), query.args.get("stream_window"))
+        if isinstance(query, exp.Union):
+            return _bind_union(query, catalog)
+        if isinstance(query, exp.Select):
+            return _bind_select(query, catalog)
+    except MillstreamError as problem:
+        raise problem.at(place_of(query)) from None
+    raise UnsupportedProblem(f"{query.key.upper()} is not a query that can run on streams", place=place_of(query))
+
+
+def _bind_union(query: exp.Union, catalog: Catalog) -> Node:
+    if query.args.get("distinct"):
+        raise PlanProblem("UNION removes duplicates for ever", place=place_of(query), hint="write UNION ALL")
+    return make_union([bind_query(query.left, catalog), bind_query(query.right, catalog)], query)
+
+
+def make_union(members: list[Node], query: exp.Expression | None = None) -> Node:
+    """A union by position: visible columns take the first member's names, times go along hidden when they differ."""
+    place = place_of(query) if query is not None else None
+    visible = [[f for f in m.schema if not is_hidden(f.name)] for m in members]
+    if len({len(v) for v in visible}) > 1:
+        raise TypeProblem(f"the sides of UNION ALL have {' and '.join(str(len(v)) for v in visible)} columns", place=place)
+    names = [f.name for f in visible[0]]
+    timed = all(m.time is not None for m in members)
+    positions = {[f.name for f in v].index(m.time) if m.time in [f.name for f in v] else -1 for v, m in zip(visible, members, strict=True)}
+    shared = timed and len(positions) == 1 and positions != {-1}
+    types = [_common_type([v[i].type for v in visible], names[i], place) for i in range(len(names))]
+    aligned: list[Node] = []
+    for member, fields in zip(members, visible, strict=True):
+        columns = [(name, _cast(column(f.name), f.type, kind)) for name, f, kind in zip(names, fields, types, strict=True)]
+        time = None
+        if shared:
+            time = names[next(iter(positions))]
+        elif timed:
+            time = STAMP
+            columns.append((STAMP, column(str(member.time))))
+        if all(SEQUENCE in m.schema.names for m in members) and len(members) == 1:
+            columns.append((SEQUENCE, column(SEQUENCE)))
+        aligned.append(Project(member, tuple(columns), time))
+    return Union(tuple(aligned))
+
+
+def _common_type(types: list[pa.DataType], name: str, place: object) -> pa.DataType:
+    if len(set(types)) == 1:
+        return types[0]
+    pair = pa.schema([(f"c{i}", t) for i, t in enumerate(types)])
+    try:
+        return compile_expression(exp.func("coalesce", *(column(f"c{i}") for i in range(len(types))), dialect="spark"), pair).type
+    except MillstreamError:
+        raise TypeProblem(
+            f"column `{name}` of UNION ALL is {' and '.join(map(str, types))}",
+            place=place,  # type: ignore[arg-type]
+            hint="CAST one side to the type of the other",
+        ) from None
+
+
+def _cast(expression: exp.Expression, actual: pa.DataType, wanted: pa.DataType) -> exp.Expression:
+    from millstream.language.types import sql_type
+
+    return expression if actual == wanted else exp.cast(expression, sql_type(wanted), dialect="spark")
+
+
+def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
+    for clause, message in REFUSED.items():
+        if query.args.get(clause):
+            raise UnsupportedProblem(message, place=place_of(query))
+    if query.args.get("from_") is None:
+        raise PlanProblem("a query must read FROM a stream", place=place_of(query))
+    for nested in query.find_all(exp.Select):
+        if nested is not query and not _in_from(nested, query):
+            raise UnsupportedProblem("sub-queries are only supported in FROM", place=place_of(nested), hint="write a join")
+    scope = Scope()
+    node = _bind_from(query, catalog, scope)
+    if where := query.args.get("where"):
+        if has_aggregate(where.this):
+            raise PlanProblem("an aggregate can not stand in WHERE", place=place_of(where.this), hint="use HAVING")
+        node = filtered(node, scope.resolve(where.this))
+    node = _with_window(node, query.args.get("stream_window"), scope)
+    items = _expand_stars(query.expressions, scope)
+    having, group, order = query.args.get("having"), query.args.get("group"), query.args.get("order")
+    outputs = [(_output_name(item), item.unalias() if isinstance(item, exp.Alias) else item) for item in items]
+    if group is not None or having is not None or any(has_aggregate(e) for _, e in outputs):
+        node, outputs, condition = bind_aggregation(node, scope, outputs, group, having)
+        if condition is not None:
+            node = filtered(node, condition)
+    else:
+        outputs = [(name, scope.resolve(e)) for name, e in outputs]
+    node = _project(node, _unique(outputs), scope)
+    if query.args.get("distinct"):
+        node = Distinct(node)
+    if order is not None:
+        node = Sort(node, tuple(_order_key(item, node) for item in order.expressions))
+    return node
+
+
+def _in_from(nested: exp.Expression, query: exp.Select) -> bool:
+    """True when a nested SELECT stands in FROM, or belongs to another SELECT that does."""
+    if nested.find_ancestor(exp.Select) is not query:
+        return True
+    step: exp.Expression = nested
+    while step.parent is not None and step.parent is not query:
+        if isinstance(step, (exp.In, exp.Exists, exp.Binary)):
+            return False
+        step = step.parent
+    return step.arg_key in ("from_", "joins")
+
+
+def filtered(node: Node, condition: exp.Expression) -> Node:
+    for conjunct in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        node = Filter(node, conjunct.unnest())
+    return node
+
+
+def _bind_from(query: exp.Select, catalog: Catalog, scope: Scope) -> Node:
+    node = _relation(query.args["from_"].this, catalog, scope)
+    for join in query.args.get("joins") or ():
+        node = _bind_join(node, join, catalog, scope)
+    return node
+
+
+def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> Node:
+    kind = _join_kind(join)
+    before = list(scope.relations)
+    right = _relation(join.this, catalog, scope)
+    node: Node
+    conditions: list[exp.Expression] = []
+    if join.args.get("using"):
+        for name in join.args["using"]:
+            lefts = Scope(before).column(exp.column(name.copy()))
+            rights = Scope(scope.relations[len(before) :]).column(exp.column(name.copy()))
+            conditions.append(exp.EQ(this=lefts, expression=rights))
+        for relation in scope.relations[len(before) :]:
+            for name in join.args["using"]:
+                relation.columns = {k: v for k, v in relation.columns.items() if k.lower() != name.name.lower()}
+    if join.args.get("on") is not None:
+        condition = scope.resolve(join.args["on"])
+        conditions += [c.unnest() for c in (condition.flatten() if isinstance(condition, exp.And) else [condition])]
+    if not _streams(left) and _streams(right):
+        if kind != "inner":
+            raise PlanProblem("a table can not be the left side of this join", place=place_of(join.this), hint="put the stream first")
+        left, right = right, left
+    node = Join(left, right, kind, tuple(conditions))
+    if kind in ("semi", "anti"):
+        scope.relations[:] = before
+    return node
+
+
+def _streams(node: Node) -> bool:
+    return any(isinstance(n, Scan) for n in node.walk())
+
+
+def _join_kind(join: exp.Join) -> str:
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    if join.args.get("method"):
+        raise UnsupportedProblem(f"{join.args['method']} JOIN is not supported", place=place_of(join), hint="write ON or USING")
+    if kind in ("SEMI", "ANTI"):
+        return kind.lower()
+    if side == "LEFT":
+        return "left"
+    if side in ("RIGHT", "FULL"):
+        raise UnsupportedProblem(
+            f"{side} JOIN is not supported", place=place_of(join.this), hint="swap the sides and write LEFT JOIN" if side == "RIGHT" else None
+        )
+    return "inner"
+
+
+def _relation(source: exp.Expression, catalog: Catalog, scope: Scope) -> Node:
+    """Bind one FROM entry, rename its columns apart from those already there, add it to the scope."""
+    if isinstance(source, exp.Table):
+        entry = catalog.relations.need(source.name, place_of(source))
+        node: Node
+        if isinstance(entry, Stream):
+            node = Scan(entry)
+        elif isinstance(entry, Table):
+            node = TableScan(entry)
+        else:
+            assert isinstance(entry, CreateView)
+            node = bind_query(entry.query, catalog)
+        alias = source.alias or source.name
+    elif isinstance(source, exp.Subquery):
+        node = bind_query(source.this, catalog)
+        alias = source.alias or f"{HIDDEN}{len(scope.relations)}"
+    else:
+        raise UnsupportedProblem(f"{source.key.upper()} can not be read FROM", place=place_of(source))
+    if any(r.alias.lower() == alias.lower() for r in scope.relations):
+        raise PlanProblem(f"`{alias}` stands in FROM twice", place=place_of(source), hint="give one of them another name with AS")
+    taken = set(scope.names())
+    names = {}
+    for name in node.schema.names:
+        names[name] = inner = fresh(name, taken)
+        taken.add(inner)
+    if any(k != v for k, v in names.items()):
+        time = names[node.time] if node.time is not None else None
+        node = Project(node, tuple((inner, column(name)) for name, inner in names.items()), time)
+    scope.relations.append(Relation(alias, names))
+    return _with_window(node, source.args.get("stream_window"), scope, alias)
+
+
+def fresh(name: str, taken: Iterable[str]) -> str:
+    """`name`, or `name_1`, `name_2`, ...: what DuckDB makes of equal names."""
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = None, alias: str | None = None) -> Node:
+    if spec is None:
+        return node
+    if not any(isinstance(n, Scan) for n in node.walk()):
+        raise PlanProblem("a window can not stand on a table", place=place_of(spec), hint="tables are read whole")
+    kind, attribute = spec.args["kind"], spec.args.get("attribute")
+    if kind == "rows":
+        sequence = next((n for n in node.schema.names if n == SEQUENCE or n.startswith(SEQUENCE + "_")), None)
+        if sequence is None:
+            raise PlanProblem(
+                "a ROWS window counts the arrival numbers of one stream", place=place_of(spec), hint="put it right behind the stream's name"
+            )
+        name = sequence
+    elif attribute is not None:
+        relations = scope.relations if scope is not None else [Relation("", {n: n for n in node.schema.names})]
+        if alias is not None:
+            relations = [r for r in relations if r.alias == alias]
+        name = Scope(list(relations)).column(attribute).name
+    elif node.time is None:
+        raise PlanProblem("this input has no time to put a window on", place=place_of(spec), hint="name it with WA column")
+    else:
+        name = node.time
+    span = int(spec.args.get("range") or 0)
+    slide = spec.args.get("slide")
+    return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
+
+
+def _expand_stars(items: list[exp.Expression], scope: Scope) -> list[exp.Expression]:
+    expanded: list[exp.Expression] = []
+    for item in items:
+        star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
+        if star is None:
+            expanded.append(item)
+            continue
+        if any(star.args.get(k) for k in ("except_", "replace", "rename", "except")):
+            raise UnsupportedProblem("* EXCEPT is not supported", place=place_of(item))
+        relations = scope.relations
+        if isinstance(item, exp.Column) and item.table:
+            relations = [r for r in relations if r.alias.lower() == item.table.lower()]
+            if not relations:
+                scope.column(exp.column("*", table=item.table))
+        for relation in relations:
+            expanded += [exp.alias_(exp.column(outer, table=relation.alias, quoted=True), outer, quoted=True) for outer, _ in relation.visible]
+    return expanded
+
+
+def _output_name(item: exp.Expression) -> str:
+    if isinstance(item, exp.Alias):
+        return str(item.alias)
+    if isinstance(item, exp.Column):
+        return str(item.name)
+    return item.sql("spark").lower()
+
+
+def _unique(outputs: list[tuple[str, exp.Expression]]) -> list[tuple[str, exp.Expression]]:
+    taken: set[str] = set()
+    unique = []
+    for name, expression in outputs:
+        if is_hidden(name):
+            raise SyntaxProblem(f"`{name}`: names that begin with {HIDDEN} are the engine's own", place=place_of(expression))
+        name = fresh(name, taken)
+        taken.add(name)
+        unique.append((name, expression))
+    return unique
+
+
+def _project(node: Node, outputs: list[tuple[str, exp.Expression]], scope: Scope) -> Node:
+    """The select list, with the times that later windows may need kept as hidden columns, and a window's ends shown."""
+    names = {name for name, _ in outputs}
+    selected = {e.name for _, e in outputs if isinstance(e, exp.Column)}
+    for end in (WINDOW_START, WINDOW_END):
+        if end in node.schema.names and end not in selected and end not in names and end in scope.extra:
+            outputs = [*outputs, (end, column(end))]
+            names.add(end)
+    time = None
+    if node.time is not None:
+        time = next((name for name, e in outputs if isinstance(e, exp.Column) and e.name == node.time), None)
+        if time is None:
+            time = fresh(STAMP, names)
+            outputs = [*outputs, (time, column(node.time))]
+    if SEQUENCE in node.schema.names:
+        outputs = [*outputs, (SEQUENCE, column(SEQUENCE))]
+    return Project(node, tuple(outputs), time)
+
+
+def _order_key(item: exp.Expression, node: Node) -> tuple[str, bool]:
+    target = item.this if isinstance(item, exp.Ordered) else item
+    if not isinstance(target, exp.Column):
+        raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target))
+    relation = Relation("", {n: n for n in node.schema.names})
+    name = Scope([relation]).column(exp.Column(this=target.this.copy())).name
+    return name, bool(item.args.get("desc"))

@@ -1,0 +1,130 @@
+"""The catalog holds what the statements of a session have declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, Iterator, TypeVar
+
+import pyarrow as pa
+
+from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP
+from millstream.errors import NameProblem, Place
+from millstream.language.statements import CreateSink, CreateStream, CreateTable, CreateView, Ets, Punctuate, Timestamp
+
+T = TypeVar("T")
+
+STAMP = HIDDEN + "ts"
+"""The hidden time of streams without a timestamp column, and of join results."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A declared stream; two streams are the same when their names are."""
+
+    name: str
+    columns: pa.Schema = field(compare=False)
+    timestamp: Timestamp = field(compare=False)
+    punctuate: tuple[Punctuate, ...] = field(compare=False)
+    ets: Ets = field(compare=False)
+    options: dict[str, str] = field(compare=False)
+    place: Place | None = field(compare=False, default=None)
+    source: Any = field(compare=False, default=None)
+    """A ready source (Python API, tests) in place of options."""
+
+    @classmethod
+    def of(cls, statement: CreateStream) -> Stream:
+        columns = pa.schema([(c.name, c.type) for c in statement.columns])
+        return cls(
+            statement.name, columns, statement.timestamp, statement.punctuate, statement.ets, dict(statement.options), statement.place
+        )
+
+    @property
+    def time(self) -> str:
+        """The progressing attribute: the declared column, or a hidden one for latent streams."""
+        return self.timestamp.column or STAMP
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Everything a tuple of this stream carries: declared columns, hidden time, arrival number."""
+        schema = self.columns
+        if self.time not in schema.names:
+            schema = schema.append(pa.field(self.time, TIMESTAMP))
+        return schema.append(pa.field(SEQUENCE, pa.int64()))
+
+    @property
+    def read_schema(self) -> pa.Schema:
+        """The columns that the source itself provides."""
+        if self.timestamp.kind != "internal":
+            return self.columns
+        return pa.schema([f for f in self.columns if f.name != self.time])
+
+
+@dataclass(frozen=True)
+class Table:
+    """A declared static relation."""
+
+    name: str
+    columns: pa.Schema = field(compare=False)
+    options: dict[str, str] = field(compare=False)
+    place: Place | None = field(compare=False, default=None)
+    rows: Any = field(compare=False, default=None)
+    """Ready rows (a pa.Table) in place of options."""
+
+    @classmethod
+    def of(cls, statement: CreateTable) -> Table:
+        return cls(statement.name, pa.schema([(c.name, c.type) for c in statement.columns]), dict(statement.options), statement.place)
+
+
+@dataclass(frozen=True)
+class SinkEntry:
+    """A declared sink."""
+
+    name: str
+    options: dict[str, str] = field(compare=False)
+    place: Place | None = field(compare=False, default=None)
+    sink: Any = field(compare=False, default=None)
+    """A ready sink (Python API, tests) in place of options."""
+
+    @classmethod
+    def of(cls, statement: CreateSink) -> SinkEntry:
+        return cls(statement.name, dict(statement.options), statement.place)
+
+
+class Names(Generic[T]):
+    """A case-insensitive dictionary that keeps the user's spelling."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, tuple[str, T]] = {}
+
+    def add(self, name: str, entry: T, place: Place | None = None) -> None:
+        if name.lower() in self._entries:
+            raise NameProblem(f"{self.kind} `{name}` is declared twice", place=place, hint="choose another name")
+        self._entries[name.lower()] = (name, entry)
+
+    def get(self, name: str) -> T | None:
+        found = self._entries.get(name.lower())
+        return found[1] if found else None
+
+    def need(self, name: str, place: Place | None = None) -> T:
+        found = self._entries.get(name.lower())
+        if found is None:
+            raise NameProblem.unknown(self.kind, name, self.names(), place=place)
+        return found[1]
+
+    def names(self) -> list[str]:
+        return [spelled for spelled, _ in self._entries.values()]
+
+    def __iter__(self) -> Iterator[T]:
+        return (entry for _, entry in self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class Catalog:
+    """Streams, tables and views share one space of names, sinks have their own."""
+
+    def __init__(self) -> None:
+        self.relations: Names[Stream | Table | CreateView] = Names("stream, table or view")
+        self.sinks: Names[SinkEntry] = Names("sink")

@@ -1,0 +1,142 @@
+"""Split a join's condition into equal keys, bands between times, and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from millstream.core.types import is_axis
+from millstream.errors import MillstreamError
+from millstream.expressions import compile_expression, fold_constant, monotone
+from millstream.plan.nodes import Band, Join, Node, Project
+from millstream.plan.rules.transform import bottom_up, columns_of
+from millstream.plan.scope import column
+
+# op, mirrored: `left op right` seen from the other side
+MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
+
+
+def recognise_joins(plan: Node) -> Node:
+    return bottom_up(plan, _change)
+
+
+def _change(node: Node) -> Node:
+    if not isinstance(node, Join):
+        return node
+    keys, bands, rest = list(node.keys), list(node.bands), []
+    for part in _split(node.condition):
+        band = _band(part, node)
+        key = _key(part, node)
+        if key is not None:
+            keys.append(key)
+        if band is not None:
+            bands.append(band)
+        if key is None and band is None:
+            rest.append(part)
+    left, right = node.left, node.right
+    for a, b in list(keys):
+        if _derived_time(a, left) and _derived_time(b, right):
+            taken = {*left.schema.names, *right.schema.names}
+            left, first = _with_column(left, a, taken)
+            right, second = _with_column(right, b, taken)
+            bands.append(Band(first, second, 0, 0))
+    return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=_merged(bands))
+
+
+def _split(condition: tuple[exp.Expression, ...]) -> list[exp.Expression]:
+    parts: list[exp.Expression] = []
+    for part in condition:
+        if isinstance(part, exp.Between) and not part.args.get("symmetric"):
+            parts.append(exp.GTE(this=part.this.copy(), expression=part.args["low"].copy()))
+            parts.append(exp.LTE(this=part.this.copy(), expression=part.args["high"].copy()))
+        else:
+            parts.append(part)
+    return parts
+
+
+def _key(part: exp.Expression, node: Join) -> tuple[exp.Expression, exp.Expression] | None:
+    """`f(left columns) = g(right columns)`, whichever way round it is written."""
+    if not isinstance(part, exp.EQ):
+        return None
+    for a, b in ((part.this, part.expression), (part.expression, part.this)):
+        x, y = columns_of(a), columns_of(b)
+        if x and y and x <= set(node.left.schema.names) and y <= set(node.right.schema.names):
+            return a.unnest(), b.unnest()
+    return None
+
+
+def _band(part: exp.Expression, node: Join) -> Band | None:
+    """`left.ts + a <op> right.ts + b` over progressing times of both sides."""
+    if type(part) not in MIRRORED:
+        return None
+    sides = (_shifted(part.this), _shifted(part.expression))
+    if sides[0] is None or sides[1] is None:
+        return None
+    (x, a), (y, b) = sides
+    op = type(part)
+    if x in node.right.schema.names and y in node.left.schema.names:
+        (x, a), (y, b), op = (y, b), (x, a), MIRRORED[op]
+    if x not in node.left.progressing or y not in node.right.progressing:
+        return None
+    if node.left.schema.field(x).type != node.right.schema.field(y).type or not is_axis(node.left.schema.field(x).type):
+        return None
+    # x + a op y + b, hence y - x compared with a - b.
+    gap = a - b
+    if op is exp.EQ:
+        return Band(x, y, gap, gap)
+    if op is exp.LTE:
+        return Band(x, y, gap, None)
+    if op is exp.LT:
+        return Band(x, y, gap + 1, None)
+    if op is exp.GTE:
+        return Band(x, y, None, gap)
+    return Band(x, y, None, gap - 1)
+
+
+def _shifted(expression: exp.Expression) -> tuple[str, int] | None:
+    """A column plus or minus a constant."""
+    expression = expression.unnest()
+    if isinstance(expression, exp.Column):
+        return expression.name, 0
+    if isinstance(expression, (exp.Add, exp.Sub)):
+        try:
+            amount = fold_constant(expression.expression)
+        except MillstreamError:
+            return None
+        inner = _shifted(expression.this)
+        if inner is None or not isinstance(amount, int) or isinstance(amount, bool):
+            return None
+        return inner[0], inner[1] + (amount if isinstance(expression, exp.Add) else -amount)
+    return None
+
+
+def _derived_time(expression: exp.Expression, side: Node) -> bool:
+    """A key that is not a time itself but moves on with one, such as `date_trunc('hour', ts)`."""
+    if isinstance(expression, exp.Column):
+        return False
+    rule = monotone(expression, side.schema)
+    return rule is not None and rule.column in side.progressing and is_axis(compile_expression(expression, side.schema).type)
+
+
+def _with_column(side: Node, expression: exp.Expression, taken: set[str]) -> tuple[Node, str]:
+    """The side with one more column, hidden, under a name nobody has."""
+    number = 0
+    while (name := f"__axis_{number}") in taken:
+        number += 1
+    taken.add(name)
+    columns = tuple((n, column(n)) for n in side.schema.names)
+    return Project(side, (*columns, (name, expression)), side.time), name
+
+
+def _merged(bands: list[Band]) -> tuple[Band, ...]:
+    """One band per pair of columns: all of them must hold."""
+    merged: dict[tuple[str, str], Band] = {}
+    for band in bands:
+        known = merged.get((band.left, band.right))
+        if known is not None:
+            lows = [b.low for b in (known, band) if b.low is not None]
+            highs = [b.high for b in (known, band) if b.high is not None]
+            band = Band(band.left, band.right, max(lows) if lows else None, min(highs) if highs else None)
+        merged[band.left, band.right] = band
+    return tuple(merged.values())

@@ -1,0 +1,105 @@
+"""Hand each `[RANGE ...]` to the aggregate, duplicate elimination or join that works in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+
+from millstream.errors import PlanProblem
+from millstream.plan.nodes import Aggregate, Band, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, Union, Windowed
+from millstream.plan.rules.transform import bottom_up
+from millstream.plan.scope import column
+from millstream.plan.window import Window
+
+
+def recognise_windows(plan: Node) -> Node:
+    return bottom_up(plan, _change)
+
+
+def _change(node: Node) -> Node:
+    if isinstance(node, Windowed) and isinstance(node.input, Windowed):
+        return replace(node, input=node.input.input)  # the outer window is the one the user wrote last
+    if isinstance(node, Filter) and isinstance(node.input, Windowed):
+        return Windowed(replace(node, input=node.input.input), node.input.window)
+    if isinstance(node, Project) and isinstance(node.input, Windowed):
+        return _through_project(node, node.input)
+    if isinstance(node, Union):
+        # A window inside one member of a union has no consumer of its own: the union's consumer has its window or none.
+        return Union(tuple(m.input if isinstance(m, Windowed) else m for m in node.members))
+    if isinstance(node, Aggregate) and isinstance(node.input, Windowed):
+        return replace(node, input=node.input.input, window=_checked(node.input.window))
+    if isinstance(node, Distinct) and isinstance(node.input, Windowed):
+        return replace(node, input=node.input.input, window=_checked(node.input.window))
+    if isinstance(node, Join):
+        return _join(node)
+    if isinstance(node, (Insert, Sort)) and isinstance(node.input, Windowed):
+        return node.with_inputs([node.input.input])
+    return node
+
+
+def _checked(window: Window) -> Window:
+    if window.range == 0:
+        raise PlanProblem("a window of length 0 holds nothing to aggregate", hint="[NOW] is for join inputs; write [RANGE ...]")
+    return window
+
+
+def _through_project(node: Project, windowed: Windowed) -> Node:
+    """Lift the window over the projection; its attribute goes along, hidden when the query does not show it."""
+    attribute = windowed.window.attribute
+    name = node.renames.get(attribute)
+    columns = node.columns
+    if name is None:
+        name, number = "__wa", 0
+        while name in dict(columns):
+            number += 1
+            name = f"__wa_{number}"
+        columns = (*columns, (name, column(attribute)))
+    project = Project(windowed.input, columns, node.time_column)
+    return Windowed(project, replace(windowed.window, attribute=name))
+
+
+def _join(node: Join) -> Node:
+    """Every pair of inputs must lie within each other's range (semantics: Joins).
+
+    `A [RANGE ta], B [RANGE tb]` joins when `-tb <= b.ts - ta.ts <= ta`, an input without a window is unbounded.
+    """
+    lefts, rights = join_windows(node.left), join_windows(node.right)
+    bands = list(node.bands)
+    for a in lefts:
+        for b in rights:
+            if a.range < 0 and b.range < 0:
+                continue
+            bands.append(Band(a.attribute, b.attribute, -b.range if b.range >= 0 else None, a.range if a.range >= 0 else None))
+    left = node.left.input if isinstance(node.left, Windowed) else node.left
+    right = node.right.input if isinstance(node.right, Windowed) else node.right
+    return replace(node, left=left, right=right, bands=tuple(bands))
+
+
+UNBOUNDED = -1
+"""The range of an input without a window."""
+
+
+def join_windows(node: Node) -> list[Window]:
+    """The windows of the streams below that are still to be met by other inputs of the same FROM clause."""
+    if isinstance(node, Windowed):
+        if node.window.slides:
+            raise PlanProblem("SLIDE has no meaning on the input of a join", hint="leave it out, or put the window behind the select list")
+        if node.window.rows:
+            raise PlanProblem("a ROWS window can not stand on the input of a join", hint="use RANGE")
+        return [node.window]
+    if isinstance(node, Join):
+        if node.kind != "inner" or node.static:
+            return join_windows(node.left)
+        found: dict[str, Window] = {}
+        for band in node.bands:
+            a, b = band.high, band.low
+            found.setdefault(band.left, Window(band.left, a if a is not None else UNBOUNDED, 1))
+            found.setdefault(band.right, Window(band.right, -b if b is not None else UNBOUNDED, 1))
+        return list(found.values())
+    if isinstance(node, Filter):
+        return join_windows(node.input)
+    if node.time is not None and any(isinstance(n, Scan) for n in node.walk()):
+        return [Window(node.time, UNBOUNDED, 1)]
+    return []
+
+

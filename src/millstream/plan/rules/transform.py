@@ -1,0 +1,34 @@
+"""Small tools for rules: bottom-up rewriting, and expressions over renamed columns."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping
+
+from sqlglot import exp
+
+from millstream.plan.nodes import Node
+
+
+def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rewrite the inputs first, then the node; unchanged nodes are kept as they are."""
+    inputs = tuple(bottom_up(child, change) for child in node.inputs)
+    if inputs != node.inputs:
+        node = node.with_inputs(inputs)
+    return change(node)
+
+
+def columns_of(expression: exp.Expression) -> set[str]:
+    return {c.name for c in expression.find_all(exp.Column)}
+
+
+def substitute(expression: exp.Expression, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+    """Replace column references by what they stand for."""
+
+    def visit(node: exp.Expression) -> exp.Expression:
+        return columns[node.name].copy() if isinstance(node, exp.Column) and node.name in columns else node
+
+    return expression.transform(visit)
+
+
+def conjunction(parts: list[exp.Expression]) -> exp.Expression:
+    return exp.and_(*parts, copy=True)

@@ -1,0 +1,86 @@
+"""A scope maps the names a query uses to the columns its relations carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterable
+
+from sqlglot import exp
+
+from millstream.core.types import is_hidden
+from millstream.errors import NameProblem
+from millstream.language import place_of
+
+
+@dataclass
+class Relation:
+    """One entry of a FROM clause: an alias and its columns, each with the name it has inside the plan."""
+
+    alias: str
+    columns: dict[str, str]
+
+    def find(self, name: str) -> str | None:
+        if name in self.columns:
+            return self.columns[name]
+        return next((inner for outer, inner in self.columns.items() if outer.lower() == name.lower()), None)
+
+    @property
+    def visible(self) -> list[tuple[str, str]]:
+        return [(outer, inner) for outer, inner in self.columns.items() if not is_hidden(outer)]
+
+
+@dataclass
+class Scope:
+    """The relations of one SELECT, and the columns that its aggregation adds."""
+
+    relations: list[Relation] = field(default_factory=list)
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        return [inner for relation in self.relations for inner in relation.columns.values()]
+
+    def column(self, column: exp.Column) -> exp.Column:
+        """The column as the plan knows it: one plain name, its place kept for messages."""
+        name, table = column.name, column.table
+        if table:
+            relation = next((r for r in self.relations if r.alias.lower() == table.lower()), None)
+            if relation is None:
+                raise NameProblem.unknown("stream or alias", table, [r.alias for r in self.relations], place=place_of(column))
+            found = relation.find(name)
+            if found is None:
+                raise NameProblem.unknown("column", name, _visible([relation]), within=relation.alias, place=place_of(column))
+            return _named(column, found)
+        matches = {inner for r in self.relations if (inner := r.find(name)) is not None}
+        if not matches and name.lower() in self.extra:
+            return _named(column, self.extra[name.lower()])
+        if not matches:
+            within = ", ".join(r.alias for r in self.relations)
+            known = _visible(self.relations) + list(self.extra)
+            raise NameProblem.unknown("column", name, known, within=within, place=place_of(column))
+        if len(matches) > 1:
+            owners = [r.alias for r in self.relations if r.find(name) is not None]
+            hint = "write " + " or ".join(f"`{owner}.{name}`" for owner in owners)
+            raise NameProblem(f"column `{name}` is in {' and '.join(owners)}", place=place_of(column), hint=hint)
+        return _named(column, matches.pop())
+
+    def resolve(self, expression: exp.Expression) -> exp.Expression:
+        """The expression with every column resolved."""
+
+        def visit(node: exp.Expression) -> exp.Expression:
+            return self.column(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else node
+
+        return expression.transform(visit)
+
+
+def _visible(relations: Iterable[Relation]) -> list[str]:
+    return [outer for relation in relations for outer, _ in relation.visible]
+
+
+def _named(column: exp.Column, name: str) -> exp.Column:
+    identifier = exp.to_identifier(name, quoted=True)
+    identifier.meta.update(column.this.meta)
+    return exp.Column(this=identifier)
+
+
+def column(name: str) -> exp.Column:
+    return exp.Column(this=exp.to_identifier(name, quoted=True))

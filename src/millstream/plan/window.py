@@ -1,0 +1,34 @@
+"""A window groups tuples by a stretch of a progressing attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WINDOW_START = "window_start"
+WINDOW_END = "window_end"
+
+
+@dataclass(frozen=True)
+class Window:
+    """`[RANGE range SLIDE slide]`: window w covers `[w * slide, w * slide + range)` of the attribute.
+
+    On a join input only the range counts: how long a tuple stays a possible partner.
+    """
+
+    attribute: str
+    range: int
+    slide: int
+    rows: bool = False
+    slides: bool = False
+    """True when SLIDE was written, which only an aggregate understands."""
+
+    def first_open(self, mark: int) -> int:
+        """The smallest window id that a tuple at or after `mark` can still fall into."""
+        return (mark - self.range) // self.slide + 1
+
+    def start(self, window: int) -> int:
+        return window * self.slide
+
+    def __str__(self) -> str:
+        unit = "rows" if self.rows else "us"
+        return f"{self.range} {unit} slide {self.slide} on {self.attribute}"

@@ -1,0 +1,1 @@
+"""How far streams have come: arrivals at a source, late tuples, low-water marks, enabling timestamps."""

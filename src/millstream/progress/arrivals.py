@@ -1,0 +1,218 @@
+"""Arrivals turn what a source reads into tuples and promises, one unit at a time, without knowing the other units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.core.block import Block
+from millstream.core.letters import DeadLetter
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
+from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
+from millstream.expressions import compile_expression, predicate_mask
+from millstream.io.contract import Reading, Unit
+from millstream.operators.failures import as_json
+from millstream.plan.catalog import Stream
+from millstream.state.keys import hash_columns
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# Years 0001 to 9999: what every format can write. Beyond it lies the room that window ends and bands need.
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a unit has been read: tuples so far, their earliest time, and the low-water mark they lead to."""
+
+    unit: Unit
+    rows: int = 0
+    low: int = MAX_TIME
+    mark: int = MIN_TIME
+    done: bool = False
+    ended: bool = False
+    """The whole stream is over."""
+
+
+@dataclass
+class Arrivals:
+    """Reads one unit of a stream: bad times and tuples late within the unit become letters, marker rows become punctuations.
+
+    A tuple is late when it breaks a punctuation that came before it, and the mark before a tuple depends only on
+    the order of arrival, never on how the unit is cut into blocks.
+    """
+
+    stream: Stream
+    unit: Unit
+    entered: int
+    """When the unit entered the system: the time of internal and latent tuples."""
+    rows: int = 0
+    low: int = MAX_TIME
+    mark: int = MIN_TIME
+    highest: int = MIN_TIME
+    closed: dict[int, dict[Any, int]] = field(default_factory=dict)
+    hashes: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.conditions = [compile_expression(p.when, self.stream.columns) for p in self.stream.punctuate]
+
+    def take(self, reading: Reading) -> tuple[Block, Step, list[DeadLetter]]:
+        """The tuples of one reading, the promises that follow them, how far the unit is now, and the letters."""
+        letters = list(reading.letters)
+        batch = self._stamped(reading.batch)
+        numbers = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+        self.rows += batch.num_rows
+        keep = np.ones(batch.num_rows, dtype=np.bool_)
+        times = to_axis(batch.column(self.stream.time))
+        self._refuse_times(batch, times, keep, reading, letters)
+        marks, punctuations = self._promises(batch, times, keep, reading, letters)
+        before = self._marks_before(times, keep & ~marks, marks)
+        late = keep & ~marks & (times < before)
+        for row in np.flatnonzero(late):
+            broken = Punctuation.linear(self.stream.time, int(before[row]))
+            letters.append(self._letter("late", f"it came after {show(broken)}", batch, int(row), reading, show(broken)))
+        keep &= ~marks & ~late
+        if keep.any():
+            self.low = min(self.low, int(times[keep].min()))
+        batch = batch.append_column(pa.field(SEQUENCE, pa.int64()), pa.array(numbers))
+        if not keep.all():
+            batch = batch.filter(pa.array(keep))
+        return Block(batch, tuple(punctuations)), self.step(), letters
+
+    def step(self, done: bool = False) -> Step:
+        return Step(self.unit, self.rows, self.low, self.mark, done)
+
+    def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Internal and latent tuples get their time of entry."""
+        if self.stream.timestamp.kind == "external":
+            return batch
+        stamps = pa.array(np.full(batch.num_rows, self.entered, dtype=np.int64)).view(TIMESTAMP)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | {self.stream.time: stamps}
+        fields = [f for f in self.stream.schema if f.name != SEQUENCE]
+        return pa.RecordBatch.from_arrays([columns[f.name] for f in fields], schema=pa.schema(fields))
+
+    def _refuse_times(self, batch: pa.RecordBatch, times: Int64s, keep: Mask, reading: Reading, letters: list[DeadLetter]) -> None:
+        column = batch.column(self.stream.time)
+        if column.null_count:
+            nulls = np.asarray(column.is_null())
+            for row in np.flatnonzero(nulls):
+                letters.append(self._letter("null-timestamp", f"`{self.stream.time}` is null", batch, int(row), reading))
+            keep &= ~nulls
+        outside = keep & ((times < FIRST_TIME) | (times > LAST_TIME))
+        for row in np.flatnonzero(outside):
+            reason = f"`{self.stream.time}` lies outside the years 1 to 9999 ({int(times[row])} microseconds)"
+            letters.append(self._letter("broken", reason, batch, int(row), reading))
+        keep &= ~outside
+
+    def _promises(
+        self, batch: pa.RecordBatch, times: Int64s, keep: Mask, reading: Reading, letters: list[DeadLetter]
+    ) -> tuple[Mask, list[Punctuation]]:
+        """Rows that are punctuations (`PUNCTUATE ON ... WHEN ...`), and tuples that break one of them."""
+        marks = np.zeros(batch.num_rows, dtype=np.bool_)
+        punctuations: list[Punctuation] = []
+        for number, (clause, condition) in enumerate(zip(self.stream.punctuate, self.conditions, strict=True)):
+            chosen = keep & predicate_mask(condition, batch)
+            marks |= chosen
+            if list(clause.columns) == [self.stream.time]:
+                self._heartbeats = chosen
+                continue
+            if chosen.any() or self.closed.get(number):
+                self._refuse_closed(number, clause.columns, chosen, batch, times, keep, reading, letters)
+            punctuations += self._of_rows(clause.columns, batch.filter(pa.array(chosen)), times[chosen])
+        return marks, punctuations
+
+    def _of_rows(self, columns: tuple[str, ...], rows: pa.RecordBatch, times: Int64s) -> list[Punctuation]:
+        """One list punctuation for a single column; else one punctuation a row, its time as everything before it."""
+        if not rows.num_rows:
+            return []
+        if len(columns) == 1:
+            values = tuple(dict.fromkeys(_values(rows.column(columns[0]))))
+            return [Punctuation.of({columns[0]: OneOf(values) if len(values) > 1 else Constant(values[0])})]
+        found = []
+        for row in range(rows.num_rows):
+            patterns: dict[str, Pattern] = {}
+            for name in columns:
+                value = _values(rows.column(name).slice(row, 1))[0]
+                patterns[name] = Range(high=int(times[row])) if name == self.stream.time else Constant(value)
+            found.append(Punctuation.of(patterns))
+        return found
+
+    def _refuse_closed(
+        self,
+        number: int,
+        columns: tuple[str, ...],
+        chosen: Mask,
+        batch: pa.RecordBatch,
+        times: Int64s,
+        keep: Mask,
+        reading: Reading,
+        letters: list[DeadLetter],
+    ) -> None:
+        """Tuples whose value was closed earlier in this unit; later units are the gate's business."""
+        closed = self.closed.setdefault(number, {})
+        plain = [c for c in columns if c != self.stream.time]
+        timed = len(plain) < len(columns)
+        suspects = self._suspects(number, [batch.column(c) for c in plain], chosen)
+        suspects = suspects[keep[suspects]]
+        some = batch.take(pa.array(suspects))
+        for row, key in zip(suspects, zip(*(_values(some.column(c)) for c in plain), strict=True), strict=True):
+            if chosen[row]:
+                bound = int(times[row]) if timed else MAX_TIME
+                closed[key] = max(closed.get(key, MIN_TIME), bound)
+            elif key in closed and times[row] < closed[key]:
+                broken = Punctuation.of({c: Constant(v) for c, v in zip(plain, key, strict=True)})
+                letters.append(self._letter("late", f"it came after {show(broken)}", batch, int(row), reading, show(broken)))
+                keep[row] = False
+
+    def _suspects(self, number: int, keys: list[pa.Array], chosen: Mask) -> Int64s:
+        """The marker rows, and the few rows that may come after a marker row of equal key (told by hash)."""
+        hashes, _, _ = hash_columns(keys, null_is_value=True)
+        rows = np.flatnonzero(chosen)
+        first = dict(zip(hashes[rows][::-1].tolist(), rows[::-1].tolist(), strict=True))
+        known = self.hashes.setdefault(number, np.empty(0, dtype=np.uint64))
+        closers = np.array(sorted(first), dtype=np.uint64)
+        suspect = chosen | np.isin(hashes, known)
+        if len(closers):
+            at = np.minimum(np.searchsorted(closers, hashes), len(closers) - 1)
+            positions = np.array([first[int(c)] for c in closers], dtype=np.int64)
+            suspect |= (closers[at] == hashes) & (np.arange(len(hashes)) > positions[at])
+            self.hashes[number] = np.union1d(known, closers)
+        return np.flatnonzero(suspect)
+
+    def _marks_before(self, times: Int64s, tuples: Mask, marks: Mask) -> Int64s:
+        """For every row the low-water mark that the rows before it in this unit have led to."""
+        if self.stream.timestamp.kind != "external":
+            self.mark = max(self.mark, self.entered)
+            return np.full(len(times), MIN_TIME, dtype=np.int64)
+        heartbeats: Mask = getattr(self, "_heartbeats", np.zeros(0, dtype=np.bool_))
+        after = np.full(len(times), MIN_TIME, dtype=np.int64)
+        if self.stream.timestamp.order in ("ordered", "slack"):
+            slack = self.stream.timestamp.slack if self.stream.timestamp.order == "slack" else 0
+            np.subtract(times, slack, out=after, where=tuples)
+        if len(heartbeats) == len(times):
+            after = np.where(heartbeats & marks, np.maximum(after, times), after)
+        running = np.maximum.accumulate(np.concatenate([[self.mark], after]))
+        self.mark = int(running[-1])
+        return running[:-1]
+
+    def _letter(
+        self, kind: str, reason: str, batch: pa.RecordBatch, row: int, reading: Reading, punctuation: str | None = None
+    ) -> DeadLetter:
+        line = None if reading.lines is None else int(reading.lines[row])
+        return DeadLetter(self.stream.name, kind, reason, reading.file, line, punctuation, as_json(batch, row))
+
+
+def _values(array: pa.Array) -> list[Any]:
+    """Python values, times as their int64."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return [None if not v.is_valid else v.value for v in array]
+    return array.to_pylist()  # type: ignore[no-any-return]
+
+
+def show(punctuation: Punctuation) -> str:
+    return str(punctuation)
