@@ -269,11 +269,10 @@ class GroupTable:
                 self._clear()
             self.discard(journals.places(self._serials[: self._top], journals.column(gone, "serial")))
             serials, axis = journals.column(numbers, "serial"), journals.column(numbers, "axis")
-            last = int(self._serials[self._top - 1]) if self._top else -1
-            new = np.flatnonzero(serials > last)
+            new = np.flatnonzero(serials > self._serials[: self._top].max(initial=-1))
             _, first = self.upsert([array.take(pa.array(new)) for array in key_batch.columns], axis[new])
             assert len(first) == len(new), "two groups with one key"
-            self._serials[self._top - len(new) : self._top] = serials[new]
+            self._serials[self._top - len(new) : self._top] = serials[new][first]  # colliding hashes come out of order
             groups = journals.places(self._serials[: self._top], serials)
             for accumulator, state in zip(self._running, states, strict=True):
                 accumulator.load(groups, state.columns)

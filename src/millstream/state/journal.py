@@ -56,8 +56,9 @@ def column(batch: pa.RecordBatch, name: str) -> Int64s:
 
 
 def places(serials: Int64s, wanted: Int64s) -> Int64s:
-    """Where the wanted serial numbers stand among ascending ones; all must be there."""
-    found = np.searchsorted(serials, wanted)
-    if len(wanted) and (int(found.max()) >= len(serials) or bool((serials[found] != wanted).any())):
+    """Where the wanted serial numbers stand; all must be there."""
+    order = np.argsort(serials, kind="stable")
+    found = np.searchsorted(serials, wanted, sorter=order)
+    if len(wanted) and (int(found.max()) >= len(serials) or bool((serials[order[found]] != wanted).any())):
         raise DataProblem("a state segment names rows that are not there", hint="a segment before it is missing")
-    return found.astype(np.int64, copy=False)
+    return order[found].astype(np.int64, copy=False)
