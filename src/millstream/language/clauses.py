@@ -16,15 +16,11 @@ from millstream.language.query_parser import QueryParser
 from millstream.language.statements import Column, Ets, Punctuate, Timestamp
 from millstream.language.types import arrow_type, unknown_type
 
-_CLAUSES_HINT = "the clauses of a stream are TIMESTAMP, PUNCTUATE ON, ETS and WITH"
+_CLAUSES = "a clause of the stream: TIMESTAMP, PUNCTUATE ON, ETS or WITH"
 
 
 class ClauseParser(QueryParser):
     """The parts that statements share."""
-
-    def found(self) -> str | None:
-        """The next token as the user wrote it, None at the end."""
-        return self._find_sql(self._curr, self._curr) if self._curr else None
 
     def need(self, word: str) -> None:
         if not self._match_text_seq(word):
@@ -123,7 +119,7 @@ class ClauseParser(QueryParser):
     def stream_clauses(self, columns: tuple[Column, ...]) -> dict[str, Any]:
         """The clauses after the columns, in any order; each at most once, but PUNCTUATE."""
         seen: dict[str, Any] = {}
-        punctuate: list[Punctuate] = []
+        punctuate: list[tuple[Punctuate, list[Place]]] = []
         while self._curr:
             start, word = self._curr, self._curr.text.upper()
             if word in seen:
@@ -137,13 +133,13 @@ class ClauseParser(QueryParser):
             elif self._match_text_seq("ETS"):
                 seen[word] = self._ets()
             else:
-                raise unexpected(self.found(), self.place(), None if word in ("CREATE", "INSERT", "SET", "EXPLAIN") else _CLAUSES_HINT)
-        for clause in punctuate:
-            _check_punctuate(clause, columns)
+                raise unexpected(self.found(), self.place(), None if word in ("CREATE", "INSERT", "SET", "EXPLAIN") else _CLAUSES)
+        for clause, places in punctuate:
+            _check_punctuate(clause, places, columns)
         return {
             "columns": columns,
             "timestamp": seen.get("TIMESTAMP", Timestamp("latent")),
-            "punctuate": tuple(punctuate),
+            "punctuate": tuple(clause for clause, _ in punctuate),
             "ets": seen.get("ETS", Ets()),
             "options": seen.get("WITH", {}),
         }
@@ -174,11 +170,12 @@ class ClauseParser(QueryParser):
             return Timestamp("external", name, "slack", self.duration()), columns
         return Timestamp("external", name, "punctuated"), columns
 
-    def _punctuate(self, place: Place) -> Punctuate:
+    def _punctuate(self, place: Place) -> tuple[Punctuate, list[Place]]:
         self.need("ON")
         self.need_token(TokenType.L_PAREN, "( and the columns of the promise")
-        columns = [self.name("column")]
+        places, columns = [self.place()], [self.name("column")]
         while self._match(TokenType.COMMA):
+            places.append(self.place())
             columns.append(self.name("column"))
         self.need_token(TokenType.R_PAREN, ", or )")
         self.need("WHEN")
@@ -186,7 +183,7 @@ class ClauseParser(QueryParser):
         if condition is None:
             raise unexpected(self.found(), self.place(), "a condition")
         mark(condition, self.statement or 1, self.file)
-        return Punctuate(tuple(columns), condition, place)
+        return Punctuate(tuple(columns), condition, place), places
 
     def _ets(self) -> Ets:
         if self._match_text_seq("NONE"):
@@ -215,11 +212,11 @@ def _typed(column: Column, place: Place) -> Column:
     return column
 
 
-def _check_punctuate(clause: Punctuate, columns: tuple[Column, ...]) -> None:
+def _check_punctuate(clause: Punctuate, places: list[Place], columns: tuple[Column, ...]) -> None:
     known = [column.name for column in columns]
-    for name in clause.columns:
+    for name, place in zip(clause.columns, places, strict=True):
         if _find(name, columns) is None:
-            raise NameProblem.unknown("column", name, known, within="PUNCTUATE ON", place=clause.place)
+            raise NameProblem.unknown("column", name, known, within="PUNCTUATE ON", place=place)
     for column in clause.when.find_all(exp.Column):
         if _find(column.name, columns) is None:
             raise NameProblem.unknown("column", column.name, known, within="PUNCTUATE ON", place=place_of(column) or clause.place)

@@ -16,7 +16,7 @@ def place_of(expression: exp.Expression, *, statement: int | None = None, file: 
         places = [part.meta for part in node.walk() if part.meta.get("line")]
         if places:
             first = min(places, key=lambda meta: (meta["line"], meta["col"]))
-            own = node.meta if node.meta.get("line") and not isinstance(node, exp.Binary) else first
+            own = node.meta if node.meta.get("line") else first
             return Place(own["line"], own["col"], own.get("statement", statement), own.get("file", file))
         node = node.parent
     return None

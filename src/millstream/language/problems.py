@@ -17,12 +17,12 @@ WINDOW_HINT = "a window stands after a stream, a subquery or the select list and
 def from_sqlglot(error: ParseError, place: Place, token: str | None) -> SyntaxProblem:
     """The same complaint in one short line; `token` is what stands at the place, None at the end of the statement."""
     description = str(error.errors[0].get("description") if error.errors else error)
-    return SyntaxProblem(_message(description, token), place=place, hint=_hint(description, token))
+    return SyntaxProblem(_message(description, token), place=place, hint=_hint(token))
 
 
 def unexpected(token: str | None, place: Place, expected: str | None = None) -> SyntaxProblem:
     """Something else should stand here; `expected` says what."""
-    hint = _hint("unexpected", token) or (f"expected {expected}" if expected else None)
+    hint = f"expected {expected}" if expected else _hint(token)
     return SyntaxProblem(f"unexpected {_named(token)}", place=place, hint=hint)
 
 
@@ -31,6 +31,8 @@ def unknown_statement(words: list[str], place: Place) -> SyntaxProblem:
     first = words[0].upper()
     spoken = " ".join(words[:2]).upper() if first in ("CREATE", "INSERT") or len(words) > 1 else first
     close = get_close_matches(spoken, STATEMENTS, n=1, cutoff=0.75) or get_close_matches(first, STATEMENTS, n=1, cutoff=0.75)
+    if not close and get_close_matches(first, ["SELECT"], cutoff=0.75):
+        close = ["INSERT INTO <sink> SELECT"]
     hint = f"did you mean {close[0]}?" if close else "a statement begins with " + ", ".join(STATEMENTS[:-1]) + " or SET"
     shown = " ".join(words[:2]) if first in ("CREATE", "INSERT") else words[0]
     return SyntaxProblem(f"no statement begins with `{shown}`", place=place, hint=hint)
@@ -43,7 +45,7 @@ def _named(token: str | None) -> str:
     return f"`{shown[:40]}...`" if len(shown) > 40 else f"`{shown}`"
 
 
-def _hint(description: str, token: str | None) -> str | None:
+def _hint(token: str | None) -> str | None:
     if token is not None and token.upper() in OPENERS:
         return f"is a `;` missing before {token.upper()}?"
     if token == "[":
@@ -59,7 +61,7 @@ def _message(description: str, token: str | None) -> str:
         return f"`{match[1]}` is missing {where}"
     if description.startswith("Expected table name"):
         return f"the name of a stream or table is missing {where}"
-    if match := re.match(r"Required argument '(\w+)' missing for .*?(\w+)'?>", description):
-        return f"{match[2].upper()} is incomplete {where}"
+    if description.startswith("Required "):
+        return f"something is missing {where}"
     plain = re.sub(r"<[^>]*>|\x1b\[\d*m", "", description.split("\n")[0]).strip(" .")
     return f"{plain[:1].lower()}{plain[1:160]}, {where}" if plain else f"can not read this, {where}"

@@ -99,11 +99,29 @@ class QueryParser(WindowParser):
         chain.set(KEY, window)
         return chain
 
+    def _parse_join(self, skip_join_token: bool = False, parse_bracket: bool = False, alias_tokens: Any = None) -> exp.Join | None:
+        """sqlglot lets a comma or an ON stand with nothing after it; we do not."""
+        if self._match(TokenType.COMMA):
+            return self.expression(exp.Join(this=self._parse_table(alias_tokens=alias_tokens), kind="CROSS"))
+        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is not None and self._prev.token_type in (TokenType.ON, TokenType.USING):
+            self.raise_error("Required condition")
+        return join
+
+    def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
+        index = self._index
+        members = super()._parse_csv(parse_method, sep)
+        if self._index > index and self._prev.token_type == sep == TokenType.COMMA:
+            self.raise_error("Required member")
+        return members
+
     # The select list
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         """A window after the select list travels as its last member until the Select it belongs to exists."""
         projections, exclude = super()._parse_projections()
+        if not projections:
+            self.raise_error("Required select list")
         window = self._parse_stream_window()
         if window is not None:
             projections.append(window)
@@ -118,7 +136,11 @@ class QueryParser(WindowParser):
                     "a window without FROM", place=self._window_place(window), hint="add FROM and the streams it applies to"
                 )
             this.set(KEY, window)
-        return super()._parse_query_modifiers(this)
+        this = super()._parse_query_modifiers(this)
+        group = this.args.get("group") if this else None
+        if group and not any(group.args.values()):
+            self.raise_error("Required group columns")
+        return this
 
 
 def _select_all(table: Any) -> exp.Query:

@@ -25,6 +25,7 @@ from millstream.language.statements import (
 from millstream.language.window_parser import mark_windows
 
 _QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VALUES)
+_HOLDERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON, TokenType.L_BRACE)
 _FORMS = ("LOGICAL", "GRAPH", "SPARK")
 
 
@@ -84,9 +85,10 @@ class StatementParser(ClauseParser):
     def _checked(self, tree: Any) -> Any:
         mark(tree, self.statement or 1, self.file)
         if holder := tree.find(exp.Placeholder, exp.Parameter):
+            token = next((token for token in self._tokens if token.token_type in _HOLDERS), self._tokens[0])
             raise SyntaxProblem(
                 f"`{holder.sql(dialect='spark')}` is a placeholder",
-                place=self.place(self._tokens[0]),
+                place=self.place(token),
                 hint="write ${name} and `--set name=value`",
             )
         return tree
@@ -109,6 +111,8 @@ class StatementParser(ClauseParser):
             return CreateView(name, self.query(), place)
         if self._match_text_seq("AGGREGATE"):
             return self._create_aggregate(place)
+        if self._match_text_seq("OR", "REPLACE"):
+            raise SyntaxProblem("nothing can be replaced", place=place, hint="leave OR REPLACE out: a file names each thing once")
         raise unknown_statement([start.text, *([self._curr.text] if self._curr else [])], place)
 
     def _create_aggregate(self, place: Any) -> CreateAggregate:

@@ -60,3 +60,13 @@ def _decimal(parameters: list[str], place: Place | None) -> pa.DataType:
             f"DECIMAL({', '.join(parameters)}) does not exist", place=place, hint="write DECIMAL(p, s) with 1 <= p <= 38 and 0 <= s <= p"
         ) from None
     return pa.decimal128(precision, scale)
+
+
+def sql_type(kind: pa.DataType) -> exp.DataType:
+    """The inverse of `arrow_type`: for casts that the planner writes."""
+    if pa.types.is_decimal(kind):
+        return exp.DataType.build(f"DECIMAL({kind.precision}, {kind.scale})", dialect="spark")
+    for name, simple in _SIMPLE.items():
+        if simple == kind:
+            return exp.DataType(this=name)
+    raise TypeProblem(f"type {kind} has no name in the language")

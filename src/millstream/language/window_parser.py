@@ -54,6 +54,10 @@ class WindowParser(SparkParser):
         last = self._prev or Token.string("")
         return Place(last.line, last.col + max(1, last.end - last.start + 1), self.statement, self.file)
 
+    def found(self) -> str | None:
+        """The next token as the user wrote it, None at the end."""
+        return self._find_sql(self._curr, self._curr) if self._curr else None
+
     def raise_error(self, message: str, token: Any = None) -> None:
         token = token or self._curr
         place = self.place(token)
@@ -93,7 +97,11 @@ class WindowParser(SparkParser):
             word = self._curr
             key, value = self._parse_window_part()
             if key in parts or (key in _KINDS and parts.keys() & set(_KINDS)):
-                raise SyntaxProblem(f"{word.text.upper()} is one too many", place=self.place(word), hint=WINDOW_HINT)
+                raise SyntaxProblem(
+                    f"{word.text.upper()} is one too many",
+                    place=self.place(word),
+                    hint="a window has one length, RANGE, ROWS or NOW, and at most one SLIDE and WA",
+                )
             parts[key] = (value, word)
             self._match(TokenType.COMMA)
         return self._build_window(opening, parts)
@@ -113,8 +121,8 @@ class WindowParser(SparkParser):
             return "slide", (self._parse_count() if counted else self.duration(), counted)
         if self._match_text_seq("WA"):
             return "attribute", self._parse_attribute()
-        found = self._curr.text or "the end"
-        raise SyntaxProblem(f"`{found}` is no part of a window", place=self.place(), hint=PARTS_HINT)
+        found = f"`{self.found()}`" if self._curr else "the end of the statement"
+        raise SyntaxProblem(f"{found} is no part of a window", place=self.place(), hint=PARTS_HINT)
 
     def _build_window(self, opening: Token, parts: dict[str, Any]) -> StreamWindow:
         kind = next((key for key in _KINDS if key in parts), None)
@@ -160,7 +168,11 @@ class WindowParser(SparkParser):
             if first.token_type == TokenType.VAR and digits and first.text[len(digits) :].upper() in UNITS:
                 self._advance()
                 return microseconds(digits, first.text[len(digits) :], self.place(first))
-            raise SyntaxProblem(f"a duration is missing before `{first.text or 'the end'}`", place=self.place(), hint=UNIT_HINT)
+            raise SyntaxProblem("a duration is missing here", place=self.place(), hint=UNIT_HINT)
+        written = self._find_sql(first, first)
+        if written[-1:].isalpha():  # sqlglot reads Spark's 5s, a SMALLINT, as the three tokens 5 :: SMALLINT
+            self._advance(2)
+            return microseconds(first.text, written[len(first.text) :], self.place(first))
         unit = self._curr
         if not (unit and (unit.text[:1].isalpha() or unit.text.isidentifier())) or unit.token_type == TokenType.STRING:
             raise SyntaxProblem(f"`{first.text}` has no unit of time", place=self.place(first), hint=UNIT_HINT)
