@@ -8,6 +8,7 @@ from millstream.core.types import HIDDEN
 from millstream.errors import PlanProblem, UnsupportedProblem
 from millstream.language import place_of
 from millstream.plan.nodes import Aggregate, Call, Node, Windowed
+from millstream.plan.rules.recognise_windows import checked_window
 from millstream.plan.scope import Scope, column
 from millstream.plan.window import WINDOW_END, WINDOW_START
 
@@ -41,9 +42,9 @@ def bind_aggregation(
     keys = _group_keys(scope, outputs, group)
     calls: dict[exp.Expression, Call] = {}
     names = {key: name for name, key in keys}
-    # `window_start` and `window_end` are columns of the result where there is a window to take them from.
-    over_window = _window_below(node)
-    if over_window:
+    window = None
+    if isinstance(node, Windowed):
+        node, window = node.input, checked_window(node.window)
         scope.extra = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
 
     def rewrite(expression: exp.Expression) -> exp.Expression:
@@ -67,16 +68,7 @@ def bind_aggregation(
 
     selected = [(name, rewrite(e)) for name, e in outputs]
     condition = rewrite(having.this) if having is not None else None
-    return Aggregate(node, tuple(keys), tuple(calls.values())), selected, condition
-
-
-def _window_below(node: Node) -> bool:
-    """True when a window will reach this aggregate (it may stand below filters, not below a join)."""
-    while not isinstance(node, Windowed):
-        if len(node.inputs) != 1 or isinstance(node, Aggregate):
-            return False
-        node = node.inputs[0]
-    return True
+    return Aggregate(node, tuple(keys), tuple(calls.values()), window), selected, condition
 
 
 def _transform_top_down(expression: exp.Expression, visit: object) -> exp.Expression:

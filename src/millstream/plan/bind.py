@@ -16,6 +16,7 @@ from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate
 from millstream.plan.catalog import STAMP, Catalog, Stream, Table
 from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union, Windowed
+from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.scope import Relation, Scope, column
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 
@@ -122,7 +123,8 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
         if has_aggregate(where.this):
             raise PlanProblem("an aggregate can not stand in WHERE", place=place_of(where.this), hint="use HAVING")
         node = filtered(node, scope.resolve(where.this))
-    node = _with_window(node, query.args.get("stream_window"), scope)
+    # Lifted here already, because a window's ends are columns that the select list may name.
+    node = recognise_windows(_with_window(node, query.args.get("stream_window"), scope))
     items = _expand_stars(query.expressions, scope)
     having, group, order = query.args.get("having"), query.args.get("group"), query.args.get("order")
     outputs = [(_output_name(item), item.unalias() if isinstance(item, exp.Alias) else item) for item in items]
@@ -134,7 +136,7 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
         outputs = [(name, scope.resolve(e)) for name, e in outputs]
     node = _project(node, _unique(outputs), scope)
     if query.args.get("distinct"):
-        node = Distinct(node)
+        node = recognise_windows(Distinct(node))
     if order is not None:
         node = Sort(node, tuple(_order_key(item, node) for item in order.expressions))
     return node

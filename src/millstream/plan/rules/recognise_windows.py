@@ -27,9 +27,9 @@ def _change(node: Node) -> Node:
         # A window inside one member of a union has no consumer of its own: the union's consumer has its window or none.
         return Union(tuple(m.input if isinstance(m, Windowed) else m for m in node.members))
     if isinstance(node, Aggregate) and isinstance(node.input, Windowed):
-        return replace(node, input=node.input.input, window=_checked(node.input.window))
+        return replace(node, input=node.input.input, window=checked_window(node.input.window))
     if isinstance(node, Distinct) and isinstance(node.input, Windowed):
-        return replace(node, input=node.input.input, window=_checked(node.input.window))
+        return replace(node, input=node.input.input, window=checked_window(node.input.window))
     if isinstance(node, Join):
         return _join(node)
     if isinstance(node, (Insert, Sort)) and isinstance(node.input, Windowed):
@@ -37,7 +37,7 @@ def _change(node: Node) -> Node:
     return node
 
 
-def _checked(window: Window) -> Window:
+def checked_window(window: Window) -> Window:
     if window.range == 0:
         raise PlanProblem("a window of length 0 holds nothing to aggregate", hint="[NOW] is for join inputs; write [RANGE ...]")
     return window

@@ -1,1 +1,1 @@
-"""The local runtime: the whole query graph in one process."""
+"""The runtime in one process."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 
-WARM = ("numpy", "pyarrow", "pyarrow.compute", "pandas", "google.protobuf", "pyspark.worker", "millstream.runtime.spark.stage")
+WARM = (
+    "numpy",
+    "pyarrow",
+    "pyarrow.compute",
+    "pandas",
+    "google.protobuf",
+    "pyspark.worker",
+    "pyspark.sql.streaming.proto.StateMessage_pb2",
+    "millstream.runtime.spark.stage",
+    "millstream.runtime.spark.source",
+)
 
 
 def warm_up() -> None:
@@ -14,6 +25,9 @@ def warm_up() -> None:
             import_module(name)
         except ImportError:  # the worker itself will say what is missing
             pass
+    # A worker collects garbage after every task: 50 ms over the modules above, nothing once they are set aside.
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, Iterable, Iterator
@@ -60,27 +61,27 @@ def _forget(run: str) -> None:
 wire.on_forget.append(_forget)
 
 
-def _struct(**fields: Any) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in fields.items()])
-
-
 class Store:
-    """A bucket's part of Spark's state store.
+    """A bucket's part of Spark's state store: one map, the head under HEAD and the pieces under their numbers.
 
     Pieces are values of a map, not of a list: RocksDB keeps a list state as one value that grows by
-    merging, to be read as a whole and at most 2 GB long.
+    merging, to be read as a whole and at most 2 GB long. The head is in the same map because every
+    task pays the JVM for each state variable it names.
     """
 
+    HEAD = -1
+
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        long, binary = LongType(), BinaryType()
-        self.heads = handle.getValueState("head", _struct(token=binary, base=long, end=long, snapshot=long, logged=long))
-        self.pieces = handle.getMapState("pieces", _struct(number=long), _struct(token=binary, data=binary))
+        key = StructType([StructField("number", LongType())])
+        value = StructType([StructField("token", BinaryType()), StructField("data", BinaryType())])
+        self.map = handle.getMapState("state", key, value)
 
     def head(self) -> Head:
-        stored = self.heads.get()
-        return Head() if stored is None else Head(bytes(stored[0]), *(int(number) for number in stored[1:]))
+        stored = self.map.getValue((self.HEAD,))
+        return Head() if stored is None else Head(bytes(stored[0]), *_NUMBERS.unpack(stored[1]))
 
     def segments(self, start: int, end: int) -> Iterator[bytes]:
+        """What was written, piece by piece put together again."""
         for _, pieces in groupby((self._piece(number) for number in range(start, end)), key=lambda piece: piece[0]):
             yield b"".join(data for _, data in pieces)
 
@@ -92,22 +93,26 @@ class Store:
 
     def replace(self, head: Head, data: bytes) -> Head:
         for number in range(head.base, head.end):
-            self.pieces.removeKey((number,))
+            self.map.removeKey((number,))
         return self._write(head, data, head.end, len(data), 0)
 
     def _write(self, head: Head, data: bytes, base: int, snapshot: int, logged: int) -> Head:
         token = os.urandom(16)
         end = head.end
         for cut in range(0, len(data) or 1, PIECE):
-            self.pieces.updateValue((end,), (token, data[cut : cut + PIECE]))
+            self.map.updateValue((end,), (token, data[cut : cut + PIECE]))
             end += 1
-        self.heads.update((token, base, end, snapshot, logged))
+        self.map.updateValue((self.HEAD,), (token, _NUMBERS.pack(base, end, snapshot, logged)))
         return Head(token, base, end, snapshot, logged)
 
     def _piece(self, number: int) -> tuple[bytes, bytes]:
-        piece = self.pieces.getValue((number,))
-        assert piece is not None, f"piece {number} of the state is missing"
+        piece = self.map.getValue((number,))
+        if piece is None:
+            raise AssertionError(f"piece {number} of the state is missing")
         return bytes(piece[0]), bytes(piece[1])
+
+
+_NUMBERS = struct.Struct("<4q")
 
 
 def attach(program: Program, run: str, index: int, bucket: int, store: Store) -> tuple[Stage, Head]:

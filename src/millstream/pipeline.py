@@ -1,0 +1,91 @@
+"""The way of the data in one place: text, statements, plans, graph, run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Mapping
+
+import pyarrow as pa
+
+from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
+from millstream.graph.build import build_graph
+from millstream.graph.graph import Graph
+from millstream.io import read_table
+from millstream.language import parse
+from millstream.language.statements import (
+    CreateAggregate,
+    CreateSink,
+    CreateStream,
+    CreateTable,
+    CreateView,
+    Explain,
+    Insert,
+    SetOption,
+    Statement,
+)
+from millstream.plan import nodes
+from millstream.plan.bind import bind_insert, bind_query
+from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
+from millstream.plan.check import check
+from millstream.plan.rules import rewrite
+from millstream.settings import Settings
+from millstream.static import rows_of
+
+
+@dataclass
+class Pipeline:
+    """What a session has been told so far: declarations, settings, and the queries to run."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    settings: Settings = field(default_factory=Settings)
+    queries: list[nodes.Insert] = field(default_factory=list)
+    explains: list[Explain] = field(default_factory=list)
+
+    def add_text(self, text: str, *, variables: Mapping[str, str] | None = None, file: str | None = None) -> None:
+        for statement in parse(text, variables=variables, file=file):
+            self.add(statement)
+
+    def add(self, statement: Statement) -> None:
+        try:
+            self._add(statement)
+        except MillstreamError as problem:
+            raise problem.at(statement.place) from None
+
+    def _add(self, statement: Statement) -> None:
+        match statement:
+            case CreateStream():
+                self.catalog.relations.add(statement.name, Stream.of(statement), statement.place)
+            case CreateTable():
+                self.catalog.relations.add(statement.name, Table.of(statement), statement.place)
+            case CreateSink():
+                self.catalog.sinks.add(statement.name, SinkEntry.of(statement), statement.place)
+            case CreateView():
+                bind_query(statement.query, self.catalog)  # wrong views are found where they are written
+                self.catalog.relations.add(statement.name, statement, statement.place)
+            case Insert():
+                self.queries.append(self.plan(bind_insert(statement.sink, statement.query, self.catalog, statement.place)))
+            case Explain():
+                self.explains.append(statement)
+            case SetOption():
+                self.settings.set(statement.name, statement.value, statement.place)
+            case CreateAggregate():
+                raise UnsupportedProblem(f"CREATE AGGREGATE is not supported yet (`{statement.name}`)")
+
+    def plan(self, bound: nodes.Insert) -> nodes.Insert:
+        """A bound query after all rules, checked."""
+        plan = check(rewrite(bound))
+        assert isinstance(plan, nodes.Insert)
+        return plan
+
+    def graph(self) -> Graph:
+        """One graph for all queries, equal parts shared."""
+        if not self.queries:
+            raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
+        return build_graph(self.queries, lambda node: rows_of(node, _read))
+
+
+def _read(table: Table) -> pa.Table:
+    if table.rows is not None:
+        rows: Any = table.rows
+        return rows
+    return read_table(table.name, table.columns, table.options, table.place)

@@ -1,0 +1,188 @@
+"""A query graph hosted by Spark: what its tasks read, what its stages keep, what its sinks get."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from millstream.core.block import Block
+from millstream.core.letters import DeadLetter
+from millstream.graph.cut import Crossing, Cut
+from millstream.io.contract import Sink, Source, Unit
+from millstream.kernels.partition import bucket_of, partition_rows
+from millstream.progress.arrivals import Step
+from millstream.runtime.ingest import Ingest, Piece
+from millstream.runtime.program import Outcome, Packet
+from millstream.runtime.stage import RunningStage
+from millstream.runtime.visible import to_visible
+from millstream.state.keys import hash_columns
+
+
+@dataclass
+class HostedProgram:
+    """The `Program` that Spark hosts. Pickles; every process builds its ingests and stages from it."""
+
+    cut: Cut
+    sources: tuple[tuple[str, Source], ...]
+    sinks: tuple[Sink, ...]
+    buckets: int
+    batch_size: int = 1 << 16
+    fingerprint: str = ""
+    _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_ingests": {}}
+
+    @property
+    def stages(self) -> int:
+        return self.cut.stages
+
+    def _ingest(self, stream: int) -> Ingest:
+        found = self._ingests.get(stream)
+        if found is None:
+            vertex = self.cut.graph.sources[stream].number
+            found = self._ingests[stream] = Ingest(self.cut, vertex, self.sources[stream][1], self.batch_size)
+        return found
+
+    def ingest(self, stream: int, unit: Unit, entered: int = 0) -> Iterator[Outcome]:
+        """One unit, packed per bucket. Every bucket hears how far the unit came, even those it has no tuples for."""
+        for part, piece in enumerate(self._ingest(stream).read(unit, entered)):
+            yield self._packed(piece, part)
+
+    def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
+        yield self._packed(self._ingest(stream).mark(unit_number, mark), 0)
+
+    def _packed(self, piece: Piece, part: int) -> Outcome:
+        packets = []
+        for arrival in piece.arrivals:
+            order = (arrival.step.unit.number, part, 0)
+            everyone = arrival.step.done or bool(arrival.block.punctuations)
+            home = arrival.step.unit.number % self.buckets
+            for bucket, block in spread(arrival.block, arrival.crossing, self.buckets, home, everyone):
+                packets.append(Packet(bucket, arrival.crossing.number, order, pack(block, arrival.step)))
+        return Outcome(tuple(packets), (), piece.letters)
+
+    def stage(self, index: int, bucket: int) -> HostedStage:
+        return HostedStage(self, index, bucket)
+
+    def late(self, stream: str, unit: Unit, punctuation: object) -> list[DeadLetter]:
+        number = next(i for i, (name, _) in enumerate(self.sources) if name == stream)
+        return self._ingest(number).late_letters(unit, punctuation)  # type: ignore[arg-type]
+
+    def rows(self, sink: int, block: bytes) -> pa.RecordBatch:
+        return to_visible(unpack(block)[0].batch)
+
+
+class HostedStage:
+    """One bucket of one stage between micro-batches."""
+
+    def __init__(self, program: HostedProgram, index: int, bucket: int) -> None:
+        self.program = program
+        self.bucket = bucket
+        self.crossings = {c.number: c for c in program.cut.into(index)}
+        self.packets: list[Packet] = []
+        self.results: list[tuple[int, bytes]] = []
+        self.count = 0
+        self.running = RunningStage(
+            program.cut,
+            index,
+            bucket=bucket,
+            buckets=program.buckets,
+            on_result=self._result,
+            on_crossing=self._crossing,
+            journal=True,
+        )
+
+    def run(self, packets: Sequence[Packet]) -> Outcome:
+        """One micro-batch: sources in the order of their units, then until nothing can move."""
+        self.packets, self.results, self.count = [], [], 0
+        # By unit first, so that the streams of a join advance side by side and its state stays small.
+        for packet in sorted(packets, key=lambda p: (p.order, p.port)):
+            crossing = self.crossings.get(packet.port)
+            if crossing is None:
+                self.packets.append(packet)  # for a later stage
+                continue
+            block, step = unpack(packet.block)
+            if step is not None:
+                self.running.arrive(crossing, block, step)
+            else:
+                self.running.gather(crossing, packet.order[0], block)
+            self.running.run()
+        letters = self.running.take_letters()
+        for broken in self.running.take_broken():
+            letters += self.program.late(broken.stream, broken.unit, broken.punctuation)
+        return Outcome(tuple(self.packets), tuple(self.results), tuple(letters))
+
+    def _result(self, sink: int, block: Block) -> None:
+        if len(block):
+            self.results.append((sink, pack(Block(to_visible(block.batch)), None)))
+
+    def _crossing(self, crossing: Crossing, block: Block) -> None:
+        """To the later stage's buckets; promises go to all of them."""
+        buckets = self.program.buckets
+        for bucket, part in spread(block, crossing, buckets, self.bucket, bool(block.punctuations)):
+            self.packets.append(Packet(bucket, crossing.number, (self.bucket, self.count, 0), pack(part, None)))
+        self.count += 1
+
+    def changes(self) -> bytes | None:
+        parts = [container.changes() for container in self.running.state]
+        return None if all(p is None for p in parts) else pickle.dumps(("changes", parts))
+
+    def snapshot(self) -> bytes:
+        return pickle.dumps(("snapshot", [container.snapshot() for container in self.running.state]))
+
+    def restore(self, segments: Iterable[bytes]) -> None:
+        logs: list[list[bytes]] = [[] for _ in self.running.state]
+        for segment in segments:
+            kind, parts = pickle.loads(segment)
+            if kind == "snapshot":
+                logs = [[] for _ in self.running.state]
+            for log, part in zip(logs, parts, strict=True):
+                if part is not None:
+                    log.append(part)
+        for container, log in zip(self.running.state, logs, strict=True):
+            container.restore(log)
+
+
+def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:
+    """The block's tuples by bucket; with `everyone` each bucket gets one, be it empty, because it carries promises."""
+    if crossing.keys is None or not len(block):
+        parts = {home: block.batch} if len(block) else {}
+    elif not crossing.keys:
+        parts = {0: block.batch}
+    else:
+        hashes, _, _ = hash_columns([block.batch.column(k) for k in crossing.keys], null_is_value=True)
+        order, offsets = partition_rows(bucket_of(hashes, buckets), buckets)
+        sorted_batch = block.batch.take(pa.array(order))
+        parts = {
+            b: sorted_batch.slice(int(offsets[b]), int(offsets[b + 1] - offsets[b])) for b in range(buckets) if offsets[b + 1] > offsets[b]
+        }
+    nothing = block.batch.slice(0, 0)
+    for bucket in range(buckets):
+        if everyone or bucket in parts:
+            yield bucket, Block(parts.get(bucket, nothing), block.punctuations)
+
+
+def pack(block: Block, step: Step | None) -> bytes:
+    """Promises and step pickled, tuples as Arrow IPC behind them."""
+    head = pickle.dumps((block.punctuations, step))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, block.batch.schema) as writer:
+        if len(block):
+            writer.write_batch(block.batch)
+    return len(head).to_bytes(4, "little") + head + sink.getvalue().to_pybytes()
+
+
+def unpack(data: bytes) -> tuple[Block, Step | None]:
+    size = int.from_bytes(data[:4], "little")
+    punctuations, step = pickle.loads(data[4 : 4 + size])
+    with pa.ipc.open_stream(pa.py_buffer(data)[4 + size :]) as reader:
+        table = reader.read_all()
+    batches = table.to_batches()
+    batch = batches[0] if batches else pa.RecordBatch.from_arrays([pa.array([], type=f.type) for f in table.schema], schema=table.schema)
+    return Block(batch, punctuations), step
+
+

@@ -1,0 +1,114 @@
+"""Ingest reads the units of one stream and takes their tuples through the operators that keep no state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.core.block import Block, empty_batch
+from millstream.core.letters import DeadLetter
+from millstream.core.punctuation import Punctuation
+from millstream.core.types import SEQUENCE
+from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.io.contract import Source, Unit
+from millstream.operators.edges import Enter
+from millstream.operators.failures import as_json
+from millstream.plan.catalog import Stream
+from millstream.progress.arrivals import Arrivals, Step, show
+from millstream.runtime.executor import Executor
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What one reading put on one crossing, and how far the unit is now."""
+
+    crossing: Crossing
+    block: Block
+    step: Step
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One reading after ingest: a block for every crossing of the stream, and the letters."""
+
+    arrivals: tuple[Arrival, ...]
+    letters: tuple[DeadLetter, ...] = ()
+    rows: int = 0
+
+
+class Ingest:
+    """The ingest part of a graph for one stream: hosted by a Spark task, or by the one process."""
+
+    def __init__(self, cut: Cut, vertex: int, source: Source, batch_size: int) -> None:
+        config = cut.graph.vertices[vertex].config
+        assert isinstance(config, Enter)
+        self.stream: Stream = config.stream
+        self.source = source
+        self.batch_size = batch_size
+        self.vertex = vertex
+        members = [v for v in cut.members(INGEST) if cut.path(v.number)[0].number == vertex]
+        self.crossings = [c for v in members for c in cut.out_of(v.number)]
+        self.schemas = {c.number: cut.graph.vertices[c.producer].config.schema for c in self.crossings}
+        self.made: dict[int, list[Block]] = {}
+        self.executor = Executor(members, self._collect, {c.producer for c in self.crossings})
+
+    def _collect(self, vertex: int, block: Block) -> None:
+        self.made.setdefault(vertex, []).append(block)
+
+    def read(self, unit: Unit, entered: int) -> Iterator[Piece]:
+        """One unit, piece by piece; the last piece says that the unit is done."""
+        arrivals = Arrivals(self.stream, unit, entered)
+        held = None
+        for reading in self.source.read(unit, self.batch_size):
+            if held is not None:
+                yield self._piece(*held)
+            held = arrivals.take(reading)
+        done = arrivals.step(done=True)
+        if held is None:
+            yield self._piece(Block(empty_batch(self.stream.schema)), done, [])
+        else:
+            yield self._piece(held[0], done, held[2])
+
+    def mark(self, number: int, mark: int | None) -> Piece:
+        """Progress without tuples: an enabling timestamp, or the end of the stream."""
+        unit = Unit(number)
+        step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True)
+        return self._piece(Block(empty_batch(self.stream.schema)), step, [])
+
+    def _piece(self, block: Block, step: Step, letters: list[DeadLetter]) -> Piece:
+        self.made = {}
+        self.executor.emit(self.vertex, block)
+        self.executor.run()
+        arrivals = []
+        for crossing in self.crossings:
+            arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
+        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), len(block))
+
+    def late_letters(self, unit: Unit, punctuation: Punctuation) -> list[DeadLetter]:
+        """Read a unit again for the tuples that broke a promise made before it."""
+        arrivals = Arrivals(self.stream, unit, 0)
+        letters = []
+        for reading in self.source.read(unit, self.batch_size):
+            # Those that are late within the unit were reported where it was read; only numbers tell the rest apart.
+            first = arrivals.rows
+            block, _, _ = arrivals.take(reading)
+            for row in np.flatnonzero(punctuation.matches(block.batch)):
+                number = int(block.batch.column(SEQUENCE)[int(row)].as_py()) - first
+                line = None if reading.lines is None else int(reading.lines[number])
+                text = show(punctuation)
+                letters.append(
+                    DeadLetter(self.stream.name, "late", f"it came after {text}", reading.file, line, text, as_json(block.batch, int(row)))
+                )
+        return letters
+
+
+def _joined(blocks: list[Block], schema: pa.Schema) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    promises = tuple(p for b in blocks for p in b.punctuations)
+    if not blocks:
+        return Block(empty_batch(schema), promises)
+    return Block(pa.Table.from_batches([b.batch for b in blocks]).combine_chunks().to_batches()[0], promises)

@@ -1,0 +1,147 @@
+"""Runs a graph in this process until every source has ended, or until it is told to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Callable
+
+from millstream.core.block import Block
+from millstream.core.clock import Clock, SystemClock
+from millstream.core.letters import DeadLetter
+from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.graph.graph import Graph
+from millstream.graph.whole import whole
+from millstream.io.contract import Sink, Source, Writer
+from millstream.runtime.ingest import Ingest, Piece
+from millstream.runtime.local.feed import Feed
+from millstream.runtime.stage import RunningStage
+from millstream.runtime.visible import to_visible, visible
+
+IDLE = 0.002
+"""Seconds to sleep when no source has anything new."""
+
+
+@dataclass
+class Progress:
+    """How far a run is."""
+
+    tuples_in: dict[str, int] = field(default_factory=dict)
+    tuples_out: int = 0
+    letters: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    state_rows: int = 0
+    state_bytes: int = 0
+    seconds: float = 0.0
+
+
+class LocalRun:
+    """One stage, one bucket, fed from all sources: whichever stream is furthest behind is read next."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sources: dict[str, Source],
+        sinks: list[Sink],
+        *,
+        clock: Clock | None = None,
+        batch_size: int = 1 << 16,
+        limit: int | None = None,
+        on_letters: Callable[[list[DeadLetter]], None] = lambda letters: None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.sinks = sinks
+        self.on_letters = on_letters
+        cut = whole(graph)
+        self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, limit=limit)
+        self.feeds: list[Feed] = []
+        for vertex in graph.sources:
+            stream = vertex.config.stream  # type: ignore[attr-defined]
+            self.feeds.append(Feed(Ingest(cut, vertex.number, sources[stream.name], batch_size), self.clock))
+        self.by_name = {feed.ingest.stream.name: feed for feed in self.feeds}
+        self.schemas = {v.config.number: v.config.schema for v in graph.sinks}  # type: ignore[attr-defined]
+        self.writers: dict[int, Writer] = {}
+        self.progress = Progress()
+        self.began = time.monotonic()
+
+    def run(self, stop: threading.Event | None = None, on_progress: Callable[[Progress], None] | None = None) -> Progress:
+        """Until every stream has ended or `stop` is set."""
+        try:
+            for number, sink in enumerate(self.sinks):
+                self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
+            told = time.monotonic()
+            while not all(feed.ended for feed in self.feeds):
+                if stop is not None and stop.is_set():
+                    break
+                if not self.step():
+                    self._flush()
+                    time.sleep(IDLE)
+                if on_progress is not None and time.monotonic() - told > 0.25:
+                    told = time.monotonic()
+                    on_progress(self.report())
+            self._flush()
+            for number, writer in self.writers.items():
+                writer.close()
+                self.sinks[number].finish()
+            return self.report()
+        except BaseException:
+            for writer in self.writers.values():
+                writer.abort()
+            raise
+
+    def step(self) -> bool:
+        """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to do."""
+        for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
+            piece = feed.next()
+            if piece is not None:
+                self._take(piece)
+                return True
+        return self._enable()
+
+    def _enable(self) -> bool:
+        """Nothing arrives anywhere: streams that hold others back are asked for enabling timestamps."""
+        marks = [max(feed.mark, feed.enabled) for feed in self.feeds if not feed.ended]
+        furthest = max([m for m in marks if m < MAX_TIME], default=MIN_TIME)
+        waits = any(len(container) for container in self.stage.executor.state)
+        moved = False
+        for feed in self.feeds:
+            if waits or max(feed.mark, feed.enabled) < furthest:
+                piece = feed.enable()
+                if piece is not None:
+                    self._take(piece)
+                    moved = True
+        return moved
+
+    def _take(self, piece: Piece) -> None:
+        for arrival in piece.arrivals:
+            self.stage.arrive(arrival.crossing, arrival.block, arrival.step)
+        self.stage.run()
+        letters = [*piece.letters, *self.stage.take_letters()]
+        for broken in self.stage.take_broken():
+            letters += self.by_name[broken.stream].ingest.late_letters(broken.unit, broken.punctuation)
+        if letters:
+            for letter in letters:
+                self.progress.letters[letter.kind] = self.progress.letters.get(letter.kind, 0) + 1
+            self.on_letters(letters)
+
+    def _result(self, sink: int, block: Block) -> None:
+        if len(block):
+            self.progress.tuples_out += len(block)
+            self.writers[sink].write(to_visible(block.batch))
+
+    def _flush(self) -> None:
+        for writer in self.writers.values():
+            writer.flush()
+
+    def report(self) -> Progress:
+        self.progress.tuples_in = {feed.ingest.stream.name: feed.rows for feed in self.feeds}
+        self.progress.marks = self.stage.marks()
+        self.progress.state_rows = sum(len(c) for c in self.stage.executor.state)
+        self.progress.state_bytes = sum(c.nbytes for c in self.stage.executor.state)
+        self.progress.seconds = time.monotonic() - self.began
+        return self.progress
+
+
+def _nowhere(crossing: object, block: Block) -> None:
+    raise AssertionError("one stage has nothing behind it")

@@ -1,0 +1,110 @@
+"""A running stage: gates for what comes from sources, promises of upstream buckets, and the executor of its part of the graph."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from millstream.core.block import Block
+from millstream.core.letters import DeadLetter
+from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.operators.contract import Container
+from millstream.operators.edges import Deliver, Enter
+from millstream.operators.union import Promises
+from millstream.progress.arrivals import Step
+from millstream.progress.gate import Broken, Gate
+from millstream.runtime.executor import Executor
+
+Emit = Callable[[int, Block], None]
+
+
+class RunningStage:
+    """One bucket of one stage. In one process there is one stage with one bucket; on Spark there are several of both."""
+
+    def __init__(
+        self,
+        cut: Cut,
+        stage: int,
+        *,
+        bucket: int = 0,
+        buckets: int = 1,
+        on_result: Emit,
+        on_crossing: Callable[[Crossing, Block], None],
+        limit: int | None = None,
+        journal: bool = False,
+    ) -> None:
+        self.cut = cut
+        self.on_result = on_result
+        self.on_crossing = on_crossing
+        members = cut.members(stage)
+        self.sinks: dict[int, list[Deliver]] = {}
+        for v in members:
+            if isinstance(v.config, Deliver):
+                self.sinks.setdefault(v.inputs[0], []).append(v.config)
+        inside = {v.number for v in members}
+        self.leaving = {v.number: [c for c in cut.out_of(v.number)] for v in members if cut.out_of(v.number)}
+        outlets = set(self.leaving) | {p for p in self.sinks if p in inside}
+        self.executor = Executor(members, self._outlet, outlets, limit=limit, journal=journal)
+        self.gates: dict[int, Gate] = {}
+        self.gathers: dict[int, Promises] = {}
+        reported: set[str] = set()
+        for crossing in cut.into(stage):
+            if crossing.from_stage == INGEST:
+                path = cut.path(crossing.producer)
+                source = path[0].config
+                assert isinstance(source, Enter)
+                reports = bucket == 0 and source.stream.name not in reported
+                reported.add(source.stream.name)
+                configs = [v.config for v in path[1:]]
+                self.gates[crossing.number] = Gate(source.stream, configs, path[-1].config.schema, reports, journal)
+            else:
+                self.gathers[crossing.number] = Promises(buckets, journal)
+        self.broken: list[Broken] = []
+
+    def arrive(self, crossing: Crossing, block: Block, step: Step) -> None:
+        """A block of a source's unit; units must come in order."""
+        passed, broken = self.gates[crossing.number].take(block, step)
+        self.broken += broken
+        self._put(crossing, passed)
+
+    def gather(self, crossing: Crossing, bucket: int, block: Block) -> None:
+        """A block from one bucket of an earlier stage: what all buckets have promised is promised here."""
+        promises = self.gathers[crossing.number]
+        self._put(crossing, Block(block.batch, tuple(new for old in block.punctuations for new in promises.take(bucket, old))))
+
+    def _put(self, crossing: Crossing, block: Block) -> None:
+        if not len(block) and not block.punctuations:
+            return
+        consumer = self.cut.graph.vertices[crossing.consumer]
+        if isinstance(consumer.config, Deliver):
+            self.on_result(consumer.config.number, block)
+            return
+        self.executor.put(crossing.consumer, crossing.port, block)
+
+    def run(self) -> None:
+        self.executor.run()
+
+    def _outlet(self, vertex: int, block: Block) -> None:
+        for sink in self.sinks.get(vertex, ()):
+            self.on_result(sink.number, block)
+        for crossing in self.leaving.get(vertex, ()):
+            self.on_crossing(crossing, block)
+
+    def take_broken(self) -> list[Broken]:
+        broken, self.broken = self.broken, []
+        return broken
+
+    def take_letters(self) -> list[DeadLetter]:
+        return self.executor.take_letters()
+
+    def marks(self) -> dict[str, int]:
+        """The low-water mark of each stream that enters here."""
+        found: dict[str, int] = {}
+        for gate in self.gates.values():
+            found[gate.stream.name] = max(found.get(gate.stream.name, gate.mark), gate.mark)
+        return found
+
+    @property
+    def state(self) -> list[Container]:
+        own: list[Container] = [self.gates[n].registers for n in sorted(self.gates)]
+        own += [self.gathers[n].registers for n in sorted(self.gathers)]
+        return own + self.executor.state

@@ -1,0 +1,59 @@
+"""Settings choose physical policy and never change an answer: every `SET name = value` there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.errors import NameProblem, Place, TypeProblem
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One name: its default, what it takes, and what follows from it."""
+
+    name: str
+    default: Any
+    kind: type
+    meaning: str
+    choices: tuple[str, ...] = ()
+
+
+SETTINGS = {
+    s.name: s
+    for s in (
+        Setting("execution.order", "out-of-order", str, "whether operators wait for order", ("out-of-order", "in-order")),
+        Setting("execution.strategy", "depth-first", str, "which operator runs next", ("depth-first", "breadth-first", "round-robin")),
+        Setting("execution.batch", 65536, int, "tuples a source reads at once"),
+        Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
+        Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
+        Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
+        Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
+        Setting("source.max_files_per_batch", 0, int, "units of one stream that a micro-batch takes; 0 adapts"),
+        Setting("dead_letters.path", "", str, "where broken and late tuples go"),
+    )
+}
+
+
+class Settings:
+    """The values in force."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def set(self, name: str, value: Any, place: Place | None = None) -> None:
+        setting = SETTINGS.get(name.lower())
+        if setting is None:
+            raise NameProblem.unknown("setting", name, SETTINGS, place=place)
+        if setting.kind is int and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise TypeProblem(f"{name} takes a whole number of at least 0, not {value!r}", place=place)
+        if setting.kind is bool and not isinstance(value, bool):
+            raise TypeProblem(f"{name} takes true or false, not {value!r}", place=place)
+        if setting.kind is str and not isinstance(value, str):
+            raise TypeProblem(f"{name} takes a text, not {value!r}", place=place)
+        if setting.choices and value not in setting.choices:
+            raise NameProblem.unknown(f"{name}", value, setting.choices, place=place)
+        self._values[setting.name] = value
+
+    def get(self, name: str) -> Any:
+        return self._values.get(name, SETTINGS[name].default)
