@@ -62,7 +62,8 @@ def value_of(kind: pa.DataType, rng: random.Random, spread: int = 6) -> Any:
         return rng.choice([float("nan"), 0.0, -0.0, float("inf"), float("-inf"), small / 4, -small / 8])
     if pa.types.is_decimal(kind):
         widest = "9" * (kind.precision - kind.scale)
-        return Decimal(rng.choice(["0", "-0.01", "0.01", str(small), f"-{small}.5", widest, "-" + widest]))
+        parts = ["-0.01", "0.01", f"-{small}.5"] if kind.scale else [str(-small)]
+        return Decimal(rng.choice(["0", str(small), widest, "-" + widest, *parts]))
     if pa.types.is_large_string(kind) or pa.types.is_string(kind):
         return rng.choice(["", "a", "\0", "ä€𝄞", "same prefix, other end " + str(small), "x" * (small * 5)])
     if pa.types.is_binary(kind):

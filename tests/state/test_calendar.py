@@ -16,7 +16,15 @@ TIMES = st.one_of(
     st.sampled_from([MIN_TIME, MIN_TIME + 1, MAX_TIME - 1, MAX_TIME, 0, -1, 255, 256, 65535, 65536]),
     st.integers(MIN_TIME, MAX_TIME),
 )
-STEPS = st.lists(st.one_of(st.tuples(st.just("add"), st.lists(TIMES, max_size=8)), st.tuples(st.just("pop"), TIMES), st.tuples(st.just("kill"), st.integers(0, 40)), st.tuples(st.just("keep"), st.none())), max_size=25)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.lists(TIMES, max_size=8)),
+        st.tuples(st.just("pop"), TIMES),
+        st.tuples(st.just("kill"), st.integers(0, 40)),
+        st.tuples(st.just("keep"), st.none()),
+    ),
+    max_size=25,
+)
 
 
 @settings(deadline=None, max_examples=300)

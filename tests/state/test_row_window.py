@@ -56,14 +56,19 @@ class Harness:
         size = self.rng.randrange(self.size)
         names = list(range(self.names, self.names + size))
         self.names += size
-        batch = pa.record_batch([pa.array(names, type=pa.int64()), pa.array([f"t{n}" if n % 5 else None for n in names], type=pa.string())], schema=SCHEMA)
+        batch = pa.record_batch(
+            [pa.array(names, type=pa.int64()), pa.array([f"t{n}" if n % 5 else None for n in names], type=pa.string())], schema=SCHEMA
+        )
         hashes, (low, high) = self.hashes(size), self.spans(size)
         own = self.rng.random() < 0.5
         expiry = np.array([self.time() for _ in names], dtype=np.int64) if own else high
         matched = np.array([self.rng.random() < 0.2 for _ in names], dtype=np.bool_) if own else np.zeros(size, dtype=np.bool_)
         first = self.window.insert(batch, hashes, low, high, expiry if own else None, matched if own else None)
         assert self.named(np.arange(first, first + size)) == names
-        self.naive.rows += [NaiveRow(*row) for row in zip(names, hashes.tolist(), low.tolist(), high.tolist(), expiry.tolist(), matched.tolist(), strict=True)]
+        self.naive.rows += [
+            NaiveRow(*row)
+            for row in zip(names, hashes.tolist(), low.tolist(), high.tolist(), expiry.tolist(), matched.tolist(), strict=True)
+        ]
         self.clock += self.rng.randrange(4)
 
     def probe(self) -> None:
@@ -134,7 +139,8 @@ class Harness:
 
 
 OPERATIONS = st.lists(
-    st.sampled_from(["insert", "insert", "insert", "probe", "find", "expire", "discard", "match", "write", "snapshot", "restart"]), max_size=40
+    st.sampled_from(["insert", "insert", "insert", "probe", "find", "expire", "discard", "match", "write", "snapshot", "restart"]),
+    max_size=40,
 )
 
 
