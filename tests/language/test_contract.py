@@ -1,4 +1,4 @@
-"""The examples of the language's description, word for word."""
+"""The examples of the language's description, word for word but a space or two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FROM Auction [RANGE 12 HOURS] AS A, Bid [NOW] AS B WHERE A.item_id = B.item_id G
 
 INSERT INTO Out SELECT * FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], C [RANGE 5 MINUTES] WHERE A.x = B.x AND A.y = C.y;
 
-INSERT INTO Out SELECT A.k, A.v, B.v AS bv FROM A [RANGE 5 SECONDS] LEFT JOIN B [RANGE 5 SECONDS] ON A.k = B.k;   -- also LEFT SEMI, LEFT ANTI
+INSERT INTO Out SELECT A.k, A.v, B.v AS bv FROM A [RANGE 5 SECONDS] LEFT JOIN B [RANGE 5 SECONDS] ON A.k = B.k; -- also LEFT SEMI, LEFT ANTI
 INSERT INTO Out SELECT DISTINCT k, g FROM A [RANGE 1 MINUTE];                                                    -- once per window
 
 INSERT INTO Out SELECT c.id AS case_id, p.id AS product_id, p.ts
