@@ -13,10 +13,20 @@ from millstream.io import DeadLetter, Reading, Source, open_source
 
 TS = pa.timestamp("us", tz="UTC")
 TYPES: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(), "INT": pa.int32(), "SMALLINT": pa.int16(), "TINYINT": pa.int8(), "DOUBLE": pa.float64(), "FLOAT": pa.float32(),
-    "STRING": pa.string(), "BOOLEAN": pa.bool_(), "TIMESTAMP": TS, "DATE": pa.date32(), "BINARY": pa.binary(),
-    "DECIMAL": pa.decimal128(9, 2), "INTERVAL": pa.duration("us"),
-}  # fmt: skip
+    "BIGINT": pa.int64(),
+    "INT": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "TINYINT": pa.int8(),
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float32(),
+    "STRING": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": TS,
+    "DATE": pa.date32(),
+    "BINARY": pa.binary(),
+    "DECIMAL": pa.decimal128(9, 2),
+    "INTERVAL": pa.duration("us"),
+}
 
 
 def schema(text: str) -> pa.Schema:
@@ -57,7 +67,9 @@ def read_file(path: Path, columns: str | pa.Schema, options: Mapping[str, str] |
     return Answer(read_all(source, batch_size), kind)
 
 
-def read_text(folder: Path, name: str, text: str | bytes, columns: str, options: Mapping[str, str] | None = None, batch_size: int = 1000) -> Answer:
+def read_text(
+    folder: Path, name: str, text: str | bytes, columns: str, options: Mapping[str, str] | None = None, batch_size: int = 1000
+) -> Answer:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_file(path, columns, options, batch_size)

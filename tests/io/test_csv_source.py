@@ -56,10 +56,13 @@ def test_broken_rows_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     answer = read_text(tmp_path, "a.csv", "\n".join(rows), "id TINYINT, price DOUBLE, ok BOOLEAN")
     assert answer.rows == [(1, 1.5, True), (9, 5.0, True)] and answer.lines == [2, 9]
     assert answer.reasons == [
-        (3, "column `price`: 'abc' is not a DOUBLE"), (4, "column `ok`: 'maybe' is not a BOOLEAN"),
-        (5, "2 fields where 3 are expected"), (6, "column `id`: 'x' is not a TINYINT"), (7, "4 fields where 3 are expected"),
+        (3, "column `price`: 'abc' is not a DOUBLE"),
+        (4, "column `ok`: 'maybe' is not a BOOLEAN"),
+        (5, "2 fields where 3 are expected"),
+        (6, "column `id`: 'x' is not a TINYINT"),
+        (7, "4 fields where 3 are expected"),
         (8, "there is text after a closing quote"),
-    ]  # fmt: skip
+    ]
     assert answer.letters[0].content == "2,abc,true" and answer.letters[0].kind == "broken" and answer.letters[0].stream == "S"
     assert answer.letters[0].file == str(tmp_path / "a.csv")
 

@@ -214,7 +214,7 @@ def test_text(tmp_path: Path) -> None:
 
 def test_wrong_options(tmp_path: Path) -> None:
     here = Place(1, 1, 2)
-    with pytest.raises(NameProblem, match="statement 2.*no mode `appned` in sink Out; did you mean `append`"):
+    with pytest.raises(NameProblem, match=r"statement 2.*no mode `appned` in sink Out; did you mean `append`"):
         open_sink("Out", {"path": str(tmp_path), "mode": "appned"}, here)
     with pytest.raises(NameProblem, match="no option `pth` in sink Out"):
         open_sink("Out", {"connector": "console", "pth": "x"}, here)
@@ -234,7 +234,11 @@ def test_a_disk_that_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.Mon
         writer.write(batch(1))
     writer.abort()
     if os.path.exists("/dev/full"):
-        with pytest.raises(SinkProblem, match="No space left"), staging_module.writing("sink Out", "/dev/full"), open("/dev/full", "wb") as file:
+        with (
+            pytest.raises(SinkProblem, match="No space left"),
+            staging_module.writing("sink Out", "/dev/full"),
+            open("/dev/full", "wb") as file,
+        ):
             file.write(b"x" * 10)
             file.flush()
     shutil.rmtree(tmp_path / "out")

@@ -74,7 +74,7 @@ def test_a_glob(tmp_path: Path) -> None:
 @pytest.mark.parametrize("watch", ["true", "false"])
 def test_a_missing_path(tmp_path: Path, watch: str) -> None:
     source = open_source("S", A, {"path": str(tmp_path / "no"), "format": "csv", "watch": watch}, None)
-    with pytest.raises(SourceProblem, match="stream S: there is no file or directory .*no; check the option `path`"):
+    with pytest.raises(SourceProblem, match=r"stream S: there is no file or directory .*no; check the option `path`"):
         source.check()
 
 
@@ -109,16 +109,18 @@ def test_options_are_checked_with_their_place(tmp_path: Path) -> None:
         ({"path": path, "header": "maybe"}, "stream S: `header` is 'maybe'; write true or false"),
         ({"path": path, "delimiter": "ab"}, "`delimiter` is 'ab'"),
         ({"path": path, "delimiter": '"'}, "`delimiter` and `quote` are both"),
-        ({}, "stream S has no connector"), ({"connector": "file"}, "the option `path` is missing"),
-        ({"connector": "socket"}, "the option `port` is missing"), ({"connector": "socket", "port": "99999"}, "`port` is 99999"),
+        ({}, "stream S has no connector"),
+        ({"connector": "file"}, "the option `path` is missing"),
+        ({"connector": "socket"}, "the option `port` is missing"),
+        ({"connector": "socket", "port": "99999"}, "`port` is 99999"),
         ({"path": str(tmp_path / "x.dat")}, "there is no file or directory"),
         ({"path": path, "format": "text"}, "one column of type STRING"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(MillstreamError) as caught:
             open_source("S", A, options, HERE)
         assert message in str(caught.value) and str(caught.value).startswith("statement 1, line 3, column 5: ")
     (tmp_path / "x.dat").touch()
-    with pytest.raises(SourceProblem, match="format of .* can not be told"):
+    with pytest.raises(SourceProblem, match=r"format of .* can not be told"):
         open_source("S", A, {"path": str(tmp_path / "x.dat")}, HERE)
     with pytest.raises(NameProblem, match="no option `limit`"):
         open_source("S", A, {"path": path, "limit": "1"}, HERE)
@@ -134,10 +136,15 @@ def test_text_gives_every_line(tmp_path: Path) -> None:
 
 
 def test_parquet_is_cast_to_the_declared_types(tmp_path: Path) -> None:
-    table = pa.table({
-        "A": pa.array([1, 300, 3], pa.int64()), "t": pa.array([0, 1, 2], pa.timestamp("ms")), "n": pa.array([1, 2, 3], pa.int32()),
-        "s": pa.array(["x", "y", None]).dictionary_encode(), "d": pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal128(9, 4)),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "A": pa.array([1, 300, 3], pa.int64()),
+            "t": pa.array([0, 1, 2], pa.timestamp("ms")),
+            "n": pa.array([1, 2, 3], pa.int32()),
+            "s": pa.array(["x", "y", None]).dictionary_encode(),
+            "d": pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal128(9, 4)),
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     answer = read_file(tmp_path / "a.parquet", "a TINYINT, t TIMESTAMP, n DOUBLE, s STRING, d DECIMAL")
     assert answer.rows[0] == (1, datetime(1970, 1, 1, tzinfo=UTC), 1.0, "x", Decimal("1.5")) and answer.lines == [1, 3]
@@ -146,7 +153,7 @@ def test_parquet_is_cast_to_the_declared_types(tmp_path: Path) -> None:
     assert answer.sizes == [2, 1] and answer.lines == [1, 2, 3]
     with pytest.raises(SourceProblem, match="has no column `z`; it has `A`, `t`"):
         read_file(tmp_path / "a.parquet", "z BIGINT")
-    with pytest.raises(SourceProblem, match="column `s` of .* declared BIGINT"):
+    with pytest.raises(SourceProblem, match=r"column `s` of .* declared BIGINT"):
         read_file(tmp_path / "a.parquet", "s BIGINT")
 
 
@@ -170,6 +177,6 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
         read_table("T", A, {"path": str(tmp_path)}, HERE)
     with pytest.raises(NameProblem, match="no option `watch`"):
         read_table("T", A, {"path": str(tmp_path), "watch": "true"}, HERE)
-    with pytest.raises(SourceProblem, match="statement 1.*there is no file"):
+    with pytest.raises(SourceProblem, match=r"statement 1.*there is no file"):
         read_table("T", A, {"path": str(tmp_path / "no.csv")}, HERE)
     assert Answer([], A).rows == []

@@ -22,9 +22,23 @@ def test_missing_keys_are_null_and_extra_keys_are_ignored(tmp_path: Path) -> Non
 
 def test_broken_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     lines = [
-        '{"a":1,"t":"2020-01-01T00:00:00Z"}', "", '{"a":"1"}', '{"a":[1]}', '{"a":{"b":1}}', '{"a":1.5}', '{"a":128}', '{"t":1577836800}',
-        "null", "[1]", '{"a":1', '{"a":1}{"a":2}', '{"a":1,"a":2}', '{"a":true}', '{"t":"yesterday"}', '  {"a":2}  ',
-    ]  # fmt: skip
+        '{"a":1,"t":"2020-01-01T00:00:00Z"}',
+        "",
+        '{"a":"1"}',
+        '{"a":[1]}',
+        '{"a":{"b":1}}',
+        '{"a":1.5}',
+        '{"a":128}',
+        '{"t":1577836800}',
+        "null",
+        "[1]",
+        '{"a":1',
+        '{"a":1}{"a":2}',
+        '{"a":1,"a":2}',
+        '{"a":true}',
+        '{"t":"yesterday"}',
+        '  {"a":2}  ',
+    ]
     answer = read_text(tmp_path, "a.jsonl", "\n".join(lines), "a TINYINT, t TIMESTAMP")
     assert answer.rows == [(1, datetime(2020, 1, 1, tzinfo=UTC)), (2, None)] and answer.lines == [1, 16]
     reasons = dict(answer.reasons)
@@ -49,15 +63,19 @@ def test_an_object_over_two_lines_is_broken_even_when_the_count_fits(tmp_path: P
 
 
 def test_numbers_keep_their_digits(tmp_path: Path) -> None:
-    text = '{"a":9223372036854775807,"d":1234567.89,"p":0.1}\n{"a":-9223372036854775808,"d":"1.50","p":1e300}\n{"d":1.500,"p":"NaN"}\n{"p":"-Infinity"}\n'
+    text = (
+        '{"a":9223372036854775807,"d":1234567.89,"p":0.1}\n{"a":-9223372036854775808,"d":"1.50","p":1e300}\n'
+        '{"d":1.500,"p":"NaN"}\n{"p":"-Infinity"}\n'
+    )
     rows = read_text(tmp_path, "a.jsonl", text, "a BIGINT, d DECIMAL, p DOUBLE").rows
     assert rows[:2] == [(2**63 - 1, Decimal("1234567.89"), 0.1), (-(2**63), Decimal("1.50"), 1e300)]
     assert rows[2][1] == Decimal("1.50") and rows[2][2] != rows[2][2] and rows[3][2] == float("-inf")
     answer = read_text(tmp_path, "a.jsonl", '{"d":1.505}\n{"p":1e999}\n{"p":"7"}', "d DECIMAL, p DOUBLE")
     assert answer.reasons == [
-        (1, "column `d`: '1.505' does not fit DECIMAL(9,2) exactly"), (2, "column `p`: 1e999 is out of range for DOUBLE"),
+        (1, "column `d`: '1.505' does not fit DECIMAL(9,2) exactly"),
+        (2, "column `p`: 1e999 is out of range for DOUBLE"),
         (3, 'column `p`: "7" is not a DOUBLE'),
-    ]  # fmt: skip
+    ]
 
 
 def test_numbers_for_a_string_column_keep_their_spelling(tmp_path: Path) -> None:
@@ -65,7 +83,9 @@ def test_numbers_for_a_string_column_keep_their_spelling(tmp_path: Path) -> None
 
 
 def test_bytes_dates_and_intervals(tmp_path: Path) -> None:
-    answer = read_text(tmp_path, "a.jsonl", '{"b":"aGk=","d":"2020-02-29","i":1500000}\n{"b":"?"}\n{"d":"2021-02-29"}', "b BINARY, d DATE, i INTERVAL")
+    answer = read_text(
+        tmp_path, "a.jsonl", '{"b":"aGk=","d":"2020-02-29","i":1500000}\n{"b":"?"}\n{"d":"2021-02-29"}', "b BINARY, d DATE, i INTERVAL"
+    )
     assert answer.table.to_pydict()["b"] == [b"hi"] and str(answer.rows[0][1]) == "2020-02-29" and answer.rows[0][2].total_seconds() == 1.5
     assert [line for line, _ in answer.reasons] == [2, 3]
 
@@ -99,9 +119,16 @@ def test_what_the_fast_path_accepts_it_reads_as_the_careful_one(rows: list[dict[
 
 
 CLEAN = st.fixed_dictionaries(
-    {}, optional={"a": st.integers(-(2**63), 2**63 - 1), "b": st.booleans(), "p": st.floats(allow_nan=False, allow_infinity=False),
-                  "s": st.text(max_size=6), "t": st.datetimes().map(lambda t: t.isoformat()), "x": st.integers(-(10**15), 10**15)}
-)  # fmt: skip
+    {},
+    optional={
+        "a": st.integers(-(2**63), 2**63 - 1),
+        "b": st.booleans(),
+        "p": st.floats(allow_nan=False, allow_infinity=False),
+        "s": st.text(max_size=6),
+        "t": st.datetimes().map(lambda t: t.isoformat()),
+        "x": st.integers(-(10**15), 10**15),
+    },
+)
 
 
 @given(st.lists(CLEAN, min_size=1, max_size=6))

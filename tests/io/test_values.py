@@ -20,8 +20,19 @@ def value(text: str, kind: pa.DataType) -> object:
     return bad[0][1] if bad else values[0].as_py()
 
 
-@pytest.mark.parametrize("text", ["2020-01-02T03:04:05", "2020-01-02 03:04:05Z", "2020-01-02T03:04:05.000000Z", "2020-01-02T05:04:05+02:00",
-                                  "2020-01-02T05:04:05+0200", "2020-01-02T05:04:05 +02", "2020-01-02t03:04:05.000000000z", " 2020-01-02T03:04:05 "])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2020-01-02T03:04:05",
+        "2020-01-02 03:04:05Z",
+        "2020-01-02T03:04:05.000000Z",
+        "2020-01-02T05:04:05+02:00",
+        "2020-01-02T05:04:05+0200",
+        "2020-01-02T05:04:05 +02",
+        "2020-01-02t03:04:05.000000000z",
+        " 2020-01-02T03:04:05 ",
+    ],
+)
 def test_timestamps_with_and_without_a_zone(text: str) -> None:
     assert value(text, TS) == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -37,15 +48,27 @@ def test_timestamps_of_many_forms_in_one_column() -> None:
     ("text", "kind", "reason"),
     [
         ("2020-01-01T00:00:00.1234567", TS, "is finer than a microsecond"),
-        ("2020-02-30T00:00:00", TS, "is not a TIMESTAMP"), ("1577836800", TS, "is not a TIMESTAMP"), ("2020-01-01T24:00:00Z", TS, "is not a TIMESTAMP"),
-        ("2020-02-30", pa.date32(), "is not a DATE"), ("2020-1-1", pa.date32(), "is not a DATE"),
-        ("9223372036854775808", pa.int64(), "is out of range for BIGINT"), ("-129", pa.int8(), "is out of range for TINYINT"),
-        ("1.0", pa.int32(), "is not an INT"), ("1e3", pa.int64(), "is not a BIGINT"), ("٣", pa.int64(), "is not a BIGINT"), ("", pa.int64(), "is not a BIGINT"),
-        ("1.005", D, "does not fit DECIMAL(5,2) exactly"), ("1000", D, "does not fit DECIMAL(5,2) exactly"), ("x", D, "is not a DECIMAL(5,2)"),
-        ("NaN", D, "is not a DECIMAL(5,2)"), ("yes", pa.bool_(), "is not a BOOLEAN"), ("1_000", pa.float64(), "is not a DOUBLE"),
-        ("a b", pa.binary(), "is not base64"), ("1s", pa.duration("us"), "is not an INTERVAL"),
+        ("2020-02-30T00:00:00", TS, "is not a TIMESTAMP"),
+        ("1577836800", TS, "is not a TIMESTAMP"),
+        ("2020-01-01T24:00:00Z", TS, "is not a TIMESTAMP"),
+        ("2020-02-30", pa.date32(), "is not a DATE"),
+        ("2020-1-1", pa.date32(), "is not a DATE"),
+        ("9223372036854775808", pa.int64(), "is out of range for BIGINT"),
+        ("-129", pa.int8(), "is out of range for TINYINT"),
+        ("1.0", pa.int32(), "is not an INT"),
+        ("1e3", pa.int64(), "is not a BIGINT"),
+        ("٣", pa.int64(), "is not a BIGINT"),
+        ("", pa.int64(), "is not a BIGINT"),
+        ("1.005", D, "does not fit DECIMAL(5,2) exactly"),
+        ("1000", D, "does not fit DECIMAL(5,2) exactly"),
+        ("x", D, "is not a DECIMAL(5,2)"),
+        ("NaN", D, "is not a DECIMAL(5,2)"),
+        ("yes", pa.bool_(), "is not a BOOLEAN"),
+        ("1_000", pa.float64(), "is not a DOUBLE"),
+        ("a b", pa.binary(), "is not base64"),
+        ("1s", pa.duration("us"), "is not an INTERVAL"),
     ],
-)  # fmt: skip
+)
 def test_broken_values_say_why(text: str, kind: pa.DataType, reason: str) -> None:
     assert value(text, kind) == f"{text!r} {reason}"
 
@@ -53,11 +76,22 @@ def test_broken_values_say_why(text: str, kind: pa.DataType, reason: str) -> Non
 @pytest.mark.parametrize(
     ("text", "kind", "expected"),
     [
-        (" 12 ", pa.int64(), 12), ("+7", pa.int32(), 7), ("007", pa.int8(), 7), ("TRUE", pa.bool_(), True), ("0", pa.bool_(), False),
-        ("Infinity", pa.float64(), float("inf")), ("-inf", pa.float64(), float("-inf")), (".5", pa.float64(), 0.5), ("1.500", D, Decimal("1.50")),
-        ("1e2", D, Decimal("100")), ("0.000", D, Decimal("0")), ("aGk=", pa.binary(), b"hi"), ("", pa.binary(), b""), ("-5", pa.duration("us"), timedelta(microseconds=-5)),
+        (" 12 ", pa.int64(), 12),
+        ("+7", pa.int32(), 7),
+        ("007", pa.int8(), 7),
+        ("TRUE", pa.bool_(), True),
+        ("0", pa.bool_(), False),
+        ("Infinity", pa.float64(), float("inf")),
+        ("-inf", pa.float64(), float("-inf")),
+        (".5", pa.float64(), 0.5),
+        ("1.500", D, Decimal("1.50")),
+        ("1e2", D, Decimal("100")),
+        ("0.000", D, Decimal("0")),
+        ("aGk=", pa.binary(), b"hi"),
+        ("", pa.binary(), b""),
+        ("-5", pa.duration("us"), timedelta(microseconds=-5)),
     ],
-)  # fmt: skip
+)
 def test_lenient_forms(text: str, kind: pa.DataType, expected: object) -> None:
     assert value(text, kind) == expected
 

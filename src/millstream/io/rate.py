@@ -5,17 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from millstream.core.types import TIMESTAMP, Int64s, from_axis, is_axis
-from millstream.errors import MillstreamError, NameProblem
+from millstream.errors import MillstreamError, NameProblem, SourceProblem
 from millstream.io.contract import Position, Reading, Unit
 from millstream.io.options import Options
+from millstream.io.read.values import type_name
+
+if TYPE_CHECKING:
+    from millstream.expressions import Compiled
 
 DEFAULT_RATE = 1000.0
+BASE = pa.schema([("value", pa.int64()), ("ts", TIMESTAMP)])
 BOUNDED_START = 1_577_836_800_000_000  # 2020-01-01T00:00:00Z
 
 
@@ -46,8 +52,9 @@ class RateSource:
         source = cls(name, schema, rate, rows, start, unit_rows, formulas)
         try:
             source.make(0, 0)
-        except MillstreamError as error:
-            raise error.at(options.place) from None
+        except MillstreamError as error:  # its place would be one inside the formula
+            owner = "" if error.message.startswith("stream ") else f"{options.owner}: "
+            raise type(error)(owner + error.message, place=options.place, hint=error.hint) from None
         return source
 
     @property
@@ -89,7 +96,7 @@ class RateSource:
         exact = step.is_integer()
         offsets = value * int(step) if exact else np.floor(value * step).astype(np.int64)
         moment = from_axis(self.start + offsets, TIMESTAMP)
-        base = pa.RecordBatch.from_arrays([pa.array(value), moment], names=["value", "ts"])
+        base = pa.RecordBatch.from_arrays([pa.array(value), moment], schema=BASE)
         columns, numbered = [], False
         for column in self.schema:
             if column.name in self.formulas:
@@ -108,16 +115,12 @@ class RateSource:
         return pa.array(value % (1 << (kind.bit_width - 1)) if kind.bit_width < 64 else value).cast(kind)
 
     def _formula(self, column: pa.Field, base: pa.RecordBatch) -> pa.Array:
-        from millstream.expressions import compile_expression  # here: expressions know the language, and tests of io need neither
-        from millstream.language import parse_expression
-
-        compiled: Any = compile_expression(parse_expression(self.formulas[column.name]), base.schema)
-        values = compiled(base)
-        if isinstance(values, pa.Scalar):
-            values = pa.array([values.as_py()] * base.num_rows, values.type)
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        return values if values.type == column.type else values.cast(column.type)
+        values = _compiled(self.formulas[column.name]).evaluate(base)
+        try:
+            return values if values.type == column.type else values.cast(column.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            text = f"stream {self.name}: column `{column.name}`: `{self.formulas[column.name]}` does not fit {type_name(column.type)}"
+            raise SourceProblem(text, hint="declare another type or use CAST") from error
 
     def finished(self, position: Position) -> bool:
         return self.rows is not None and int(position["rows"]) >= self.rows
@@ -125,3 +128,11 @@ class RateSource:
     def release(self, position: Position) -> None: ...
 
     def close(self) -> None: ...
+
+
+@lru_cache(maxsize=256)
+def _compiled(formula: str) -> Compiled:
+    from millstream.expressions import compile_expression  # here: readers of files need not load the language
+    from millstream.language import parse_expression
+
+    return compile_expression(parse_expression(formula), BASE)

@@ -190,8 +190,8 @@ class _Task:
         for field, texts in zip(self.reader.schema, cells, strict=True):
             if not (is_text(field.type) or is_bytes(field.type)):
                 same = pc.equal(texts, self.reader.null_value)
-                if pc.any(same).as_py():  # a quoted null_value is null too, where it can not be text
-                    texts = pc.if_else(same, None, texts)
+                if pc.any(same).as_py() and convert(pa.array([self.reader.null_value]), field.type)[1]:
+                    texts = pc.if_else(same, None, texts)  # a quoted null_value is null too, where it can be nothing else
             values, bad = convert(texts, field.type)
             for index, reason in bad:
                 wrong.setdefault(index, f"column `{field.name}`: {reason}")
