@@ -43,11 +43,13 @@ def _joined(nodes: Sequence[Node]) -> Node:
 
 @function("concat_ws", at_least=1, at_most=MANY, node=exp.ConcatWs, args=("expressions",))
 def _concat_ws(nodes: Sequence[Node], name: Call) -> Node:
+    """NULLs are passed over. (Arrow's join with `skip` returns no rows where all parts are NULL.)"""
     separator, *parts = [as_text(n, name.name) for n in nodes]
-    if not parts:
-        parts = [constant("", STRING)]
-    kernel: Callable[..., Datum] = lambda *all_: pc.binary_join_element_wise(*all_, null_handling="skip")  # noqa: E731
-    return call(kernel, STRING, [*parts, separator], strict=False)
+    joined = parts[0] if parts else constant("", STRING)
+    for part in parts[1:]:
+        both = call(lambda *all_: pc.binary_join_element_wise(*all_, null_handling="emit_null"), STRING, [joined, part, separator])
+        joined = call(pc.coalesce, STRING, [both, joined, part], strict=False)
+    return call(lambda a, _: pc.fill_null(a, ""), STRING, [joined, separator], strict=separator.is_constant and separator.value is None)
 
 
 def _plain(name: str, node: type[exp.Expression], kernel: Any, kind: pa.DataType, *aliases: str) -> None:

@@ -8,6 +8,7 @@ from typing import Callable, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.errors import PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
 from millstream.language.types import sql_type
@@ -30,10 +31,20 @@ from millstream.plan.scope import column
 def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table]) -> Graph:
     """`rows_of` gives the rows of a static sub-plan."""
     builder = _Builder(rows_of)
-    for number, plan in enumerate(plans):
-        source = builder.visit(plan.input)
-        builder.add(Deliver(plan.input.schema, plan.sink, number), source)
+    sinks: dict[str, tuple[int, pa.Schema]] = {}
+    for plan in plans:
+        number, schema = sinks.setdefault(plan.sink.name.lower(), (len(sinks), plan.input.schema))
+        if plan.input.schema != schema:
+            raise PlanProblem(
+                f"two queries write different columns into sink `{plan.sink.name}`: {_shown(schema)} and {_shown(plan.input.schema)}",
+                hint="declare a sink for each, or CAST and name the columns alike",
+            )
+        builder.add(Deliver(schema, plan.sink, number), builder.visit(plan.input))
     return Graph(tuple(builder.vertices))
+
+
+def _shown(schema: pa.Schema) -> str:
+    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
 
 
 class _Builder:

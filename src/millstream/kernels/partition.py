@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels.compiled import Int32s, Int64s, UInt64s, compiled
+from millstream.kernels.compiled import Int32s, Int64s, UInt64s, compiled, given
 
 _32 = np.uint64(32)
 
@@ -21,7 +21,7 @@ def bucket_of(hashes: UInt64s, buckets: int) -> Int32s:
     """The bucket of each hash, by its upper half: hash tables use the lower bits, and must not lose their spread in a bucket."""
     if not 0 < buckets < 2**31:
         raise ValueError(f"buckets must be positive, not {buckets}")
-    return _buckets(hashes, np.uint64(buckets))
+    return _buckets(given(hashes, np.uint64), np.uint64(buckets))
 
 
 @compiled
@@ -44,4 +44,4 @@ def partition_rows(bucket: Int32s, buckets: int) -> tuple[Int64s, Int64s]:
     """`order[offsets[b]:offsets[b + 1]]` are the positions that belong to bucket b, in their own order."""
     if len(bucket) and not (int(bucket.min()) >= 0 and int(bucket.max()) < buckets):
         raise ValueError(f"a bucket number outside 0..{buckets - 1}")
-    return _partition(bucket, buckets)
+    return _partition(given(bucket, np.int32), buckets)

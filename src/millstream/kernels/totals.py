@@ -186,6 +186,22 @@ def floats_of(words: Int64s) -> Float64s:
 
 
 @compiled
+def fit(words: Int64s, low: np.uint64, high: np.uint64) -> bool:
+    """Whether all totals are smaller in size than the bound of 128 bits with these words."""
+    for i in range(len(words)):
+        if words[i, 3] != words[i, 2] >> 63:
+            return False
+        a, b = np.uint64(words[i, 1]), np.uint64(words[i, 2])
+        if words[i, 2] < 0:
+            a, b = ~a + _ONE, ~b
+            if a == _ZERO:
+                b += _ONE
+        if b > high or (b == high and a >= low):
+            return False
+    return True
+
+
+@compiled
 def halves_up(words: Int64s, factor: int, limit: int, out: Int64s) -> int:
     """`total * factor / count`, half away from zero, where |total| <= limit; returns the rows that do not fit as a count.
 

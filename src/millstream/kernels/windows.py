@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels.compiled import Int64s, compiled
+from millstream.kernels.compiled import Int64s, compiled, given
 
 
 @compiled
@@ -46,6 +46,7 @@ def expand_windows(ts: Int64s, range: int, slide: int) -> tuple[Int64s, Int64s]:
     """
     if range <= 0 or slide <= 0:
         raise ValueError("range and slide must be positive")
+    ts = given(ts, np.int64)
     if range == slide:
         return np.arange(len(ts), dtype=np.int64), _tumble(ts, slide)
     total = _count(ts, range, slide)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.kernels.compiled import Bools, Bytes, Int64s
+from millstream.kernels.compiled import Bools, Bytes, Int64s, given, lend
 
 Values = npt.NDArray[Any]
 
@@ -35,6 +35,10 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 
+def _lent(buffer: pa.Buffer, dtype: Any) -> Values:
+    return lend(buffer.address, buffer.size // np.dtype(dtype).itemsize, dtype, buffer)
+
+
 def validity(array: pa.Array) -> Bools | None:
     """True where not null; None when nothing is null."""
     if array.null_count == 0:
@@ -52,13 +56,13 @@ def flat_values(array: pa.Array) -> Values:
             return np.zeros(len(array), dtype=np.uint8)
         start = array.offset // 8
         stop = (array.offset + len(array) + 7) // 8
-        unpacked = np.unpackbits(np.frombuffer(bits, dtype=np.uint8)[start:stop], bitorder="little")
+        unpacked = np.unpackbits(_lent(bits, np.uint8)[start:stop], bitorder="little")
         return unpacked[array.offset % 8 :][: len(array)]
     words = 2 if pa.types.is_decimal128(array.type) else 1
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros((0, 2) if words == 2 else 0, dtype=dtype.base)
-    values = np.frombuffer(data, dtype=dtype.base)[array.offset * words : (array.offset + len(array)) * words]
+    values = given(_lent(data, dtype.base)[array.offset * words : (array.offset + len(array)) * words], dtype.base)
     return values.reshape(-1, 2) if words == 2 else values
 
 
@@ -76,9 +80,9 @@ def text_parts(array: pa.Array) -> tuple[Int64s, Bytes]:
     _, offsets, data = array.buffers()
     if offsets is None or not len(array):
         return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
-    starts = np.frombuffer(offsets, dtype=np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
-    found = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    return starts.astype(np.int64, copy=False), found
+    starts = _lent(offsets, np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
+    found = np.zeros(0, dtype=np.uint8) if data is None else _lent(data, np.uint8)
+    return given(starts, np.int64), found
 
 
 def _bitmap(valid: Bools | None) -> pa.Buffer | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.core.block import empty_batch
-from millstream.kernels.compiled import Bools, Int64s
+from millstream.kernels.compiled import Bools, Int64s, given
 from millstream.state.column_kinds import Column, column_for
 
 
@@ -47,6 +47,7 @@ class Columns:
     def take(self, rows: Int64s) -> pa.RecordBatch:
         if not self._columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), type=pa.struct([])))
+        rows = given(rows, np.int64)
         if not len(rows):
             return empty_batch(self.schema)
         first, last = int(rows[0]), int(rows[-1])

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from millstream.errors import DataProblem
 from millstream.kernels import slots as table
-from millstream.kernels.compiled import Bools, Int64s, UInt64s
+from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
 from millstream.state import journal as journals
 from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
@@ -63,6 +63,7 @@ class GroupTable:
             hashes = np.zeros(len(axis), dtype=np.uint64)
         if len(hashes) != len(axis):
             raise ValueError("arrays of unequal length")
+        axis = given(axis, np.int64)
         dead = self._top - self._living
         if self._top + min(self._pace, len(axis)) > len(self._tags) and dead * 3 >= self._top and dead >= _SMALLEST:
             self._compact()
@@ -169,7 +170,7 @@ class GroupTable:
     def discard(self, groups: Int64s) -> None:
         """The groups are dead; the same key begins anew."""
         buried = np.empty(len(groups), dtype=np.int64)
-        groups = buried[: table.bury(self._alive, self._tags, groups, buried)]
+        groups = buried[: table.bury(self._alive, self._tags, given(groups, np.int64), buried)]
         self._living -= len(groups)
         if self._journal:
             self._gone.append(self._serials[groups[groups < self._written]])
@@ -186,7 +187,7 @@ class GroupTable:
         """Fold partial aggregates (columns of the spec's `state_schema`) into accumulator i."""
         if self._journal:
             self._touched[groups] = True
-        self._running[i].merge(groups, state)
+        self._running[i].merge(given(groups, np.int64), state)
 
     def state(self, i: int, groups: Int64s) -> list[pa.Array]:
         """Accumulator i as partial aggregates."""

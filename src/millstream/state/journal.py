@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.errors import DataProblem
-from millstream.kernels.compiled import Int64s
+from millstream.kernels.compiled import Int64s, given
 
 _MAGIC = b"MSJ1"
 
@@ -23,6 +23,7 @@ _MAGIC = b"MSJ1"
 def pack(header: Mapping[str, Any], parts: Sequence[pa.RecordBatch]) -> bytes:
     bodies = [_ipc(part) for part in parts]
     text = json.dumps({**header, "lengths": [len(body) for body in bodies]}).encode()
+    text += b" " * (-(8 + len(text)) % 64)  # Arrow's buffers stay aligned
     return b"".join([_MAGIC, struct.pack("<I", len(text)), text, *bodies])
 
 
@@ -52,7 +53,7 @@ def numbers(**columns: Int64s) -> pa.RecordBatch:
 
 
 def column(batch: pa.RecordBatch, name: str) -> Int64s:
-    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return given(batch.column(name).to_numpy(zero_copy_only=False), np.int64)
 
 
 def places(serials: Int64s, wanted: Int64s) -> Int64s:

@@ -86,11 +86,10 @@ class DecimalTotal(WordRows):
             if totals.halves_up(rows, self._factor, (2**63 - 1) // self._factor, out):
                 self._divide(rows, out)
         else:
+            high, low = divmod(10**self._result.precision, 2**64)
+            if not totals.fit(rows, np.uint64(low), np.uint64(high)):
+                raise self._problem()
             out[:, :2] = rows[:, 1:3]
-            narrow = (rows[:, 2] == rows[:, 1] >> 63) & (rows[:, 3] == rows[:, 2])
-            if self._result.precision < 19 or not bool(narrow.all()):
-                for row in rows if self._result.precision < 19 else rows[~narrow]:
-                    self._check(_whole(row))
         return fixed_array(np.ascontiguousarray(out[:, :2]), rows[:, 0] > 0, self._result)
 
     def _divide(self, rows: Int64s, out: Int64s) -> None:
@@ -105,8 +104,11 @@ class DecimalTotal(WordRows):
 
     def _check(self, value: int) -> int:
         if abs(value) >= 10**self._result.precision:
-            raise DataProblem(f"a total does not fit {self._result}", hint="CAST the argument to fewer digits, or to DOUBLE")
+            raise self._problem()
         return value
+
+    def _problem(self) -> DataProblem:
+        return DataProblem(f"a total does not fit {self._result}", hint="CAST the argument to fewer digits, or to DOUBLE")
 
 
 def _whole(row: Int64s) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.kernels import chains
-from millstream.kernels.compiled import Bools, Int64s, UInt64s
+from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
 from millstream.kernels.lives import bury
 from millstream.state import journal as journals
 from millstream.state.bridge import grown
@@ -66,6 +66,7 @@ class RowWindow:
         rows = batch.num_rows
         if not len(hashes) == len(low) == len(high) == rows:
             raise ValueError("arrays of unequal length")
+        hashes, low, high = given(hashes, np.uint64), given(low, np.int64), given(high, np.int64)
         self._make_room(rows)
         first = self._columns.append(batch)
         stop = first + rows
@@ -125,7 +126,7 @@ class RowWindow:
     def discard(self, rows: Int64s) -> None:
         """The rows are dead: no probe meets them any more."""
         buried = np.empty(len(rows), dtype=np.int64)
-        rows = buried[: bury(self._alive, rows, buried)]
+        rows = buried[: bury(self._alive, given(rows, np.int64), buried)]
         self._living -= len(rows)
         if self._journal:
             self._gone.append(self._serials[rows[rows < self._written]])
@@ -138,7 +139,8 @@ class RowWindow:
         At most `limit` pairs at a time, in order of position, newest row first. Discarding between two chunks
         is allowed, inserting is not.
         """
-        wanted = hashes.view(np.int64)
+        wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
+        low, high = given(low, np.int64), given(high, np.int64)
         position, row, size = 0, chains.FRESH, min(limit, max(1024, 2 * len(hashes)))
         while position < len(hashes):
             probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.kernels.compiled import Bools, Int64s
+from millstream.kernels.compiled import Bools, Int64s, given
 from millstream.state.bridge import grown, validity
 
 
 def chosen(groups: Int64s, values: pa.Array | None, mask: Bools | None) -> tuple[Int64s, Int64s | None]:
     """The groups of the values that count, and their positions (None: all of them)."""
+    groups = given(groups, np.int64)
     valid = None if values is None else validity(values)
     if mask is not None:
         valid = mask if valid is None else valid & mask
@@ -55,5 +56,7 @@ class WordRows:
         self.words[groups] = self.stacked(state)
 
     def stacked(self, state: list[pa.Array]) -> npt.NDArray[Any]:
-        columns = [np.asarray(column.to_numpy(zero_copy_only=False), dtype=self.dtype) for column in state]
-        return np.ascontiguousarray(np.stack(columns, axis=1)) if len(columns[0]) else np.zeros((0, self.width), dtype=self.dtype)
+        rows = np.empty((len(state[0]), self.width), dtype=self.dtype)
+        for i, column in enumerate(state):
+            rows[:, i] = column.to_numpy(zero_copy_only=False)
+        return rows

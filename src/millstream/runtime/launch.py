@@ -1,0 +1,181 @@
+"""Launch a pipeline: open what its queries read and write, and hand the graph to a runtime."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import Callable
+
+from millstream.core.clock import Clock
+from millstream.errors import MillstreamError
+from millstream.graph.cut import cut
+from millstream.graph.graph import Graph
+from millstream.io import FileSink, LetterBox, open_sink, open_source
+from millstream.io.contract import DeadLetter, Sink, Source
+from millstream.pipeline import Pipeline
+from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime.visible import visible
+from millstream.settings import Settings
+
+
+@dataclass
+class Status:
+    """How far a run is; the same for both runtimes."""
+
+    tuples_in: dict[str, int] = field(default_factory=dict)
+    tuples_out: int = 0
+    letters: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    state_rows: int = 0
+    state_bytes: int = 0
+    seconds: float = 0.0
+    batches: int = 0
+    stopped: bool = False
+    letters_path: str | None = None
+
+
+@dataclass
+class Launch:
+    """Everything a runtime needs, opened and checked."""
+
+    graph: Graph
+    sources: dict[str, Source]
+    sinks: list[Sink]
+    letters: LetterBox
+    settings: Settings
+
+    @classmethod
+    def prepare(cls, pipeline: Pipeline) -> Launch:
+        graph = pipeline.graph()
+        streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
+        sources = {stream.name: _source(stream) for stream in streams}
+        entries: dict[int, tuple[SinkEntry, Sink]] = {}
+        for vertex in graph.sinks:
+            config = vertex.config
+            entry: SinkEntry = config.sink  # type: ignore[attr-defined]
+            number: int = config.number  # type: ignore[attr-defined]
+            if number not in entries:
+                entries[number] = (entry, _sink(entry, vertex.config.schema))
+        sinks = [entries[number][1] for number in sorted(entries)]
+        return cls(graph, sources, sinks, LetterBox(_letters_path(pipeline.settings, sinks)), pipeline.settings)
+
+    @property
+    def fingerprint(self) -> str:
+        """What a checkpoint must agree with."""
+        return hashlib.sha256(self.graph.describe().encode()).hexdigest()[:16]
+
+
+def run_local(
+    launch: Launch,
+    *,
+    stop: threading.Event | None = None,
+    on_status: Callable[[Status], None] | None = None,
+    clock: Clock | None = None,
+) -> Status:
+    """In this process, until every stream has ended or `stop` is set."""
+    from millstream.runtime.local.run import LocalRun, Progress
+
+    settings = launch.settings
+    run = LocalRun(
+        launch.graph,
+        launch.sources,
+        launch.sinks,
+        clock=clock,
+        batch_size=settings.get("execution.batch"),
+        limit=settings.get("execution.limit") or None,
+        on_letters=launch.letters.put,
+    )
+
+    def status(p: Progress) -> Status:
+        return Status(p.tuples_in, p.tuples_out, p.letters, p.marks, p.state_rows, p.state_bytes, p.seconds)
+
+    final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
+    final.stopped = stop is not None and stop.is_set()
+    return _with_letters(final, launch)
+
+
+def run_spark(
+    launch: Launch,
+    *,
+    master: str | None = None,
+    checkpoint: str | None = None,
+    stop: threading.Event | None = None,
+    on_status: Callable[[Status], None] | None = None,
+) -> Status:
+    """On Spark, until every stream has ended or `stop` is set."""
+    from millstream.runtime.hosted import HostedProgram
+    from millstream.runtime.spark.run import Progress, run_program
+    from millstream.runtime.spark.session import get_session
+
+    settings = launch.settings
+    spark = get_session(master)
+    buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
+    sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
+    program = HostedProgram(cut(launch.graph), sources, tuple(launch.sinks), buckets, settings.get("execution.batch"), launch.fingerprint)
+    counts: dict[str, int] = {}
+
+    def letters(epoch: int, found: object) -> None:
+        unique: list[DeadLetter] = list(dict.fromkeys(found))  # type: ignore[call-overload]
+        for letter in unique:
+            counts[letter.kind] = counts.get(letter.kind, 0) + 1
+        writer = launch.letters.writer("driver", epoch)
+        writer.put(unique)
+        launch.letters.commit(epoch, [writer.close()])
+
+    def told(p: Progress) -> None:
+        if on_status is not None:
+            on_status(Status(tuples_out=p.tuples_out, letters=dict(counts), seconds=p.seconds, batches=p.batch + 1))
+
+    summary = run_program(
+        program,
+        master=master,
+        checkpoint=checkpoint,
+        on_progress=told,
+        on_letters=letters,
+        stop_event=stop,
+        units_per_batch=settings.get("source.max_files_per_batch") or None,
+        spark=spark,
+    )
+    final = Status(
+        tuples_out=summary.tuples_out, letters=counts, seconds=summary.seconds, batches=summary.batches, stopped=summary.stopped
+    )
+    return _with_letters(final, launch)
+
+
+def _with_letters(status: Status, launch: Launch) -> Status:
+    if sum(status.letters.values()):
+        status.letters_path = launch.letters.path
+    return status
+
+
+def _source(stream: Stream) -> Source:
+    source: Source = stream.source if stream.source is not None else open_source(
+        stream.name, stream.read_schema, stream.options, stream.place
+    )
+    try:
+        source.check()
+    except MillstreamError as problem:
+        raise problem.at(stream.place) from None
+    return source
+
+
+def _sink(entry: SinkEntry, schema: object) -> Sink:
+    sink: Sink = entry.sink if entry.sink is not None else open_sink(entry.name, entry.options, entry.place)
+    try:
+        sink.check(visible(schema))
+    except MillstreamError as problem:
+        raise problem.at(entry.place) from None
+    return sink
+
+
+def _letters_path(settings: Settings, sinks: list[Sink]) -> str:
+    """As set, or beside the first file sink, or in the working directory."""
+    chosen: str = settings.get("dead_letters.path")
+    if chosen:
+        return chosen
+    for sink in sinks:
+        if isinstance(sink, FileSink):
+            return os.fspath(sink.path).rstrip("/") + "_dead_letters"
+    return "dead_letters"
