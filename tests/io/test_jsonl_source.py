@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.errors import SourceProblem
 from millstream.io.read.jsonl import JsonReader
 from tests.io.kit import read_text, schema
 
@@ -18,6 +19,12 @@ from tests.io.kit import read_text, schema
 def test_missing_keys_are_null_and_extra_keys_are_ignored(tmp_path: Path) -> None:
     answer = read_text(tmp_path, "a.jsonl", '{"a":1,"x":[1,{"y":2}]}\n{}\n{"s":"b"}', "a BIGINT, s STRING")
     assert answer.rows == [(1, None), (None, None), (None, "b")] and answer.lines == [1, 2, 3]
+
+
+def test_a_key_that_differs_in_case_is_not_lost_in_silence(tmp_path: Path) -> None:
+    with pytest.raises(SourceProblem, match=r"stream S: .*a\.jsonl has the key `itemID` where the column is `itemId`"):
+        read_text(tmp_path, "a.jsonl", '{"itemID":1}\n', "itemId BIGINT")
+    assert read_text(tmp_path, "a.jsonl", '{"A":1,"a":2}\n', "a BIGINT").rows == [(2,)]
 
 
 def test_broken_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:

@@ -50,6 +50,9 @@ def test_an_epoch_is_committed_and_counted_once(tmp_path: Path) -> None:
     assert names == ["Bid-0-00000003.jsonl"] and len((tmp_path / "letters" / names[0]).read_text().splitlines()) == 2
     assert box.total() == 2
     assert LetterBox(str(tmp_path / "letters"), run="r1").counts == box.counts  # after a crash
+    for _ in range(2):
+        box.deliver(4, [LATE])
+    assert box.total(kind="late") == 2
 
 
 def test_no_letters_leave_no_directory(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ def read_file(owner: str, reader: LineReader | ParquetReader, path: str, batch_s
         else:
             with pa.input_stream(path, compression="detect") as raw:
                 yield from reader.read(raw, path, batch_size)
+    except SourceProblem as error:
+        raise SourceProblem(f"{owner}: {error.message}", hint=error.hint) from error.__cause__
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, FileNotFoundError):
             why = "the file is gone"

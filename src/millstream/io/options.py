@@ -101,7 +101,7 @@ class Options:
     def prefixed(self, prefix: str) -> dict[str, str]:
         found = {key: value for key, value in self.values.items() if key.lower().startswith(prefix)}
         self.asked.update(found)
-        return {key[len(prefix):]: value for key, value in found.items()}
+        return {key[len(prefix) :]: value for key, value in found.items()}
 
     def done(self) -> None:
         for name in self.values:

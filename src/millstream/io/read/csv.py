@@ -92,7 +92,7 @@ class _Task:
             if count != 1:
                 problem = "no column" if count == 0 else "more than one column"
                 hint = "its header has " + ", ".join(f"`{n.strip()}`" for n in names[:12]) + "; header = false reads columns by order"
-                raise SourceProblem(f"stream {self.reader.stream}: {self.file} has {problem} `{column}`", hint=hint)
+                raise SourceProblem(f"{self.file} has {problem} `{column}`", hint=hint)
             self.fields.append(plain.index(column.lower()))
 
     def parts(self, text: bytes, line: int, last: bool) -> Iterator[_Part]:

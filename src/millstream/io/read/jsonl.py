@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from millstream.core.types import Int64s
+from millstream.errors import SourceProblem
 from millstream.io.contract import DeadLetter, Reading
 from millstream.io.read.base import Raw, broken, line_blocks, numbered, pieces
 from millstream.io.read.values import convert, is_text, type_name
@@ -33,6 +34,7 @@ class JsonReader:
     schema: pa.Schema
 
     def read(self, raw: Raw, file: str, batch_size: int, first_line: int = 1) -> Iterator[Reading]:
+        begins = first_line == 1
         for block in line_blocks(raw, file):
             count = block.count(b"\n")
             batch = self.fast(block, count)
@@ -40,8 +42,27 @@ class JsonReader:
             letters: list[DeadLetter] = []
             if batch is None:
                 batch, lines, letters = self.careful(block, file, first_line)
+            if begins:
+                self._check_keys(block, batch, file)
+                begins = False
             yield from pieces(batch, lines, letters, file, batch_size)
             first_line += count
+
+    def _check_keys(self, block: bytes, batch: pa.RecordBatch, file: str) -> None:
+        """Keys are matched exactly; a column that stays empty for its spelling alone would be a loss in silence."""
+        empty = [field.name for field, column in zip(self.schema, batch.columns, strict=True) if column.null_count == len(column)]
+        if not empty or not batch.num_rows:
+            return
+        try:
+            keys = list(_object(block[: block.index(b"\n")]))
+        except (ValueError, RecursionError):
+            return
+        for name in empty:
+            other = [key for key in keys if key.lower() == name.lower() and key != name]
+            if other and name not in keys and other[0] not in self.schema.names:
+                raise SourceProblem(
+                    f"{file} has the key `{other[0]}` where the column is `{name}`", hint="write the column as the key is written"
+                )
 
     def fast(self, block: bytes, count: int) -> pa.RecordBatch | None:
         """The whole block by Arrow, or None when a line needs a second look.
@@ -181,5 +202,5 @@ def _text(value: Any, kind: pa.DataType) -> tuple[str | None, str | None]:
             return None, "half of a surrogate pair is not a character"
     if fits:
         return str(value), None
-    hint = " (write it as a string such as \"2020-01-01T00:00:00Z\")" if t.is_timestamp(kind) and isinstance(value, Number) else ""
+    hint = ' (write it as a string such as "2020-01-01T00:00:00Z")' if t.is_timestamp(kind) and isinstance(value, Number) else ""
     return None, f"{shown} is not a{'n' if type_name(kind)[0] in 'AEIOU' else ''} {type_name(kind)}{hint}"

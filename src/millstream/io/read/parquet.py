@@ -35,10 +35,10 @@ class ParquetReader:
         if len(same) != 1:
             hint = "it has " + ", ".join(f"`{name}`" for name in found.names[:12])
             problem = "more than one column" if same else "no column"
-            raise SourceProblem(f"stream {self.stream}: {path} has {problem} `{field.name}`", hint=hint)
+            raise SourceProblem(f"{path} has {problem} `{field.name}`", hint=hint)
         kind = found.field(same[0]).type
         if not fits(kind, field.type):
-            text = f"stream {self.stream}: column `{field.name}` of {path} is {type_name(kind)}, declared {type_name(field.type)}"
+            text = f"column `{field.name}` of {path} is {type_name(kind)}, declared {type_name(field.type)}"
             raise SourceProblem(text, hint="declare the column with the type it has in the file")
         return str(same[0])
 
@@ -51,15 +51,11 @@ class ParquetReader:
             wrong: dict[int, str] = {}
             columns = []
             for name, field in zip(names, self.schema, strict=True):
-                parts = []
-                for index in range(batch.num_rows):
-                    value = batch.column(name).slice(index, 1)
-                    try:
-                        parts.append(_as(value, field.type))
-                    except pa.ArrowInvalid:
-                        wrong.setdefault(index, f"column `{field.name}`: {value[0]} does not fit {type_name(field.type)} exactly")
-                        parts.append(pa.nulls(1, field.type))
-                columns.append(pa.concat_arrays(parts))
+                values, bad = _each(batch.column(name), field.type)
+                for index in bad:
+                    value = batch.column(name)[index]
+                    wrong.setdefault(index, f"column `{field.name}`: {value} does not fit {type_name(field.type)} exactly")
+                columns.append(values)
             letters = [broken(self.stream, path, row + i, why, str(batch.slice(i, 1).to_pydict())) for i, why in sorted(wrong.items())]
             keep = np.ones(batch.num_rows, dtype=bool)
             keep[list(wrong)] = False
@@ -70,6 +66,21 @@ class ParquetReader:
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
+
+
+def _each(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
+    """Value by value where the column as a whole can not be cast; the indices of those that do not fit."""
+    try:
+        return _as(column, kind), []
+    except pa.ArrowInvalid:
+        parts, bad = [], []
+    for index in range(len(column)):
+        try:
+            parts.append(_as(column.slice(index, 1), kind))
+        except pa.ArrowInvalid:
+            bad.append(index)
+            parts.append(pa.nulls(1, kind))
+    return pa.concat_arrays(parts), bad
 
 
 def fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
