@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 from importlib import import_module
 
 WARM = (
@@ -21,10 +22,8 @@ WARM = (
 def warm_up() -> None:
     """Import what workers will need; none of it starts a thread that a fork would lose."""
     for name in WARM:
-        try:
+        with suppress(ImportError):  # the worker itself will say what is missing
             import_module(name)
-        except ImportError:  # the worker itself will say what is missing
-            pass
     # A worker collects garbage after every task: 50 ms over the modules above, nothing once they are set aside.
     gc.collect()
     gc.freeze()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import pickle
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 from millstream.errors import DataProblem, MillstreamError
 

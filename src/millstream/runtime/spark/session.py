@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -11,14 +12,16 @@ import sys
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from millstream import errors
 from millstream.errors import SetupProblem
 
 LEAST_JAVA = 17
@@ -92,6 +95,7 @@ def get_session(master: str | None = None, config: Mapping[str, str] | None = No
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
     _share_import_path()
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what a callback raises, and we raise it again
     conf = SparkConf().setMaster(master or "local[*]").setAppName("millstream")
     conf.setAll([*STATIC.items(), *DYNAMIC.items(), ("spark.driver.memory", driver_memory())])
     conf.setAll(list((config or {}).items()))
@@ -146,7 +150,9 @@ def check_java() -> None:
     found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
     version = 0 if found is None else int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))
     if version < LEAST_JAVA:
-        raise SetupProblem(f"Spark needs Java {LEAST_JAVA} or later, and `{java}` is Java {version or 'of an unknown version'}", hint=way_out)
+        raise SetupProblem(
+            f"Spark needs Java {LEAST_JAVA} or later, and `{java}` is Java {version or 'of an unknown version'}", hint=way_out
+        )
 
 
 def driver_memory() -> str:
@@ -160,7 +166,7 @@ def driver_memory() -> str:
 
 def _share_import_path() -> None:
     """Workers must find millstream where this process found it, also when it runs from a source tree."""
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(Path(errors.__file__).parents[1])
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join(path for path in [root, *paths] if path)

@@ -11,7 +11,8 @@ the blocks through the JVM once more, and would double the pool in which a bucke
 from __future__ import annotations
 
 import pickle
-from typing import Iterable, Iterator, cast
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 import pyarrow as pa
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -32,14 +33,14 @@ def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks
     return options if units is None else options | {"units": str(units)}
 
 
-class MillstreamSource(DataSource):
+class MillstreamSource(DataSource):  # type: ignore[misc]
     """What `readStream.format("millstream")` stands for."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]))
         self.settings = {key: options[key] for key in ("shape", "tasks", "units") if key in options}
-        self.options = {}  # the instance is pickled with every task; once is enough
+        self.options: dict[str, str] = {}  # the instance is pickled with every task; once is enough
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +69,7 @@ class Errand:
         return program.mark(self.stream, self.number, self.mark)
 
 
-class Errands(InputPartition):
+class Errands(InputPartition):  # type: ignore[misc]
     """What one task reads."""
 
     def __init__(self, epoch: int, errands: Sequence[Errand]) -> None:
@@ -76,7 +77,7 @@ class Errands(InputPartition):
         self.errands = tuple(errands)
 
 
-class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Offsets and partitions in a Python process beside the driver, `read` in the tasks.
 
     An offset is {"shape": ..., "step": n, "streams": {name: StreamState}}. Everything a replay of the
@@ -105,9 +106,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._check(start)
             program = self.shipment.open()
             units = self.pace.limit()
-            streams = {
-                name: self._move(program, number, start["streams"][name], units) for number, (name, _) in enumerate(program.sources)
-            }
+            streams = {name: self._move(program, number, start["streams"][name], units) for number, (name, _) in enumerate(program.sources)}
             taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
             self.pace.took(taken)
             if streams == start["streams"]:
@@ -151,7 +150,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             groups[-1] = groups[-1] + marks
             return [Errands(end["step"] - 1, group) for group in groups]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Errands)
         with sealed():
             for chunk in wire.in_chunks(self._rows(partition)):

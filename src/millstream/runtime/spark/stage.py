@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
@@ -17,6 +17,9 @@ from millstream.runtime.spark import wire
 from millstream.runtime.spark.buckets import bucket_numbers
 from millstream.runtime.spark.failures import sealed
 from millstream.runtime.spark.sink import delivered
+
+if TYPE_CHECKING:
+    import pandas as pd  # half a second; before the first micro-batch Spark starts a Python per stage that needs none
 
 PIECE = 16 << 20
 """Bytes per value in the state store; longer segments are cut, so that no message to the JVM grows without bound."""
@@ -143,7 +146,7 @@ def save(stage: Stage, head: Head, store: Store) -> Head:
     return store.append(head, changes)
 
 
-class BucketProcessor(StatefulProcessor):
+class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Hosts one stage; Spark calls it once per bucket and micro-batch that brings the bucket rows."""
 
     def __init__(self, shipment: wire.Shipment, index: int, last: bool) -> None:
@@ -155,6 +158,8 @@ class BucketProcessor(StatefulProcessor):
         self.store = Store(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
         with sealed():
             wires = (wire.Wire._make(row) for frame in rows for row in frame[wire.ARROW.names].itertuples(index=False, name=None))
             for chunk in wire.in_chunks(self.work(int(key[0]), wires)):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark import cloudpickle  # type: ignore[attr-defined]
+from pyspark import cloudpickle
 
 from millstream.errors import DataProblem
 from millstream.runtime.program import Outcome, Packet, Program
@@ -126,6 +127,6 @@ class Shipment:
 
 
 _KEPT = 8
-_programs: OrderedDict[str, Any] = OrderedDict()
+_programs: OrderedDict[str, Program] = OrderedDict()
 on_forget: list[Callable[[str], None]] = []
 """Called with the run's name when a process drops an old run's program."""

@@ -1,0 +1,133 @@
+"""Offsets, partitions and the pace of the source, without Spark."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy
+from pyspark import cloudpickle
+
+from millstream.errors import MillstreamError, PlanProblem
+from millstream.runtime.spark import wire
+from millstream.runtime.spark.failures import WorkerFailure, unseal
+from millstream.runtime.spark.source import Pace, Reader
+
+
+@pytest.fixture(autouse=True)
+def by_value() -> None:
+    cloudpickle.register_pickle_by_value(toy)
+
+
+def files(place: Path, count: int) -> str:
+    for number in range(count):
+        (place / f"{number:03d}.txt").write_text(f"word{number} again")
+    return str(place)
+
+
+def reader(program: Any, units: int | None = 2, tasks: int = 2) -> Reader:
+    return Reader(wire.Shipment.pack(program, str(id(program))), "shape", tasks, units)
+
+
+def toy_program(*sources: Any, **settings: Any) -> Any:
+    return toy.ToyProgram(tuple((f"s{i}", source) for i, source in enumerate(sources)), (), **settings)
+
+
+def walk(of: Reader) -> list[dict[str, Any]]:
+    offsets = [of.initialOffset()]
+    while (after := of.latestOffset(json.loads(json.dumps(offsets[-1])), None)) != offsets[-1]:
+        offsets.append(after)
+    return offsets
+
+
+def test_a_bounded_stream_ends_once_and_then_stands_still(tmp_path: Path) -> None:
+    offsets = walk(reader(toy_program(toy.FileWords(files(tmp_path, 5)))))
+    states = [offset["streams"]["s0"] for offset in offsets]
+    assert [state["units"] for state in states] == [0, 2, 4, 5]
+    assert [state["ended"] for state in states] == [False, False, False, True]
+    assert [offset["step"] for offset in offsets] == [0, 1, 2, 3]
+
+
+def test_an_empty_stream_only_ends(tmp_path: Path) -> None:
+    of = reader(toy_program(toy.FileWords(str(tmp_path))))
+    start, end = walk(of)
+    (only,) = of.partitions(start, end)
+    assert [(errand.unit, errand.mark, errand.number) for errand in only.errands] == [(None, None, 0)]
+
+
+def test_partitions_are_the_same_again_and_cover_every_unit_once(tmp_path: Path) -> None:
+    of = reader(toy_program(toy.FileWords(files(tmp_path, 30))), units=20)
+    offsets = walk(of)
+    numbers = []
+    for start, end in pairwise(offsets):
+        parts = of.partitions(start, end)
+        again = of.partitions(json.loads(json.dumps(start)), json.loads(json.dumps(end)))
+        assert [part.errands for part in parts] == [part.errands for part in again]
+        assert len(parts) <= 4 * of.tasks
+        numbers += [errand.number for part in parts for errand in part.errands if errand.unit]
+    assert numbers == list(range(30))
+
+
+def test_one_stream_may_end_before_the_other(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    program = toy_program(toy.FileWords(files(tmp_path / "a", 1)), toy.FileWords(files(tmp_path / "b", 4)))
+    of = reader(program)
+    offsets = walk(of)
+    assert [[state["ended"] for state in offset["streams"].values()] for offset in offsets] == [
+        [False, False], [True, False], [True, True],
+    ]  # fmt: skip
+
+
+def test_enabling_timestamps_are_in_the_offset(tmp_path: Path) -> None:
+    class WithEts(toy.ToyProgram):
+        def ets(self, stream: int, state: dict[str, Any], now: int) -> int | None:
+            return 10 if (state["mark"] or 0) < 10 else None
+
+    program = WithEts((("s0", toy.FileWords(files(tmp_path, 1), watch=True)),), (), buckets=2)
+    of = reader(program)
+    offsets = walk(of)
+    assert [offset["streams"]["s0"]["mark"] for offset in offsets] == [None, None, 10]
+    (only,) = of.partitions(offsets[-2], offsets[-1])
+    assert [(errand.number, errand.mark) for errand in only.errands] == [(1, 10)]
+    (batch,) = of.read(only)
+    assert batch.schema == wire.ARROW and [row.kind for row in wire.from_batch(batch)] == [wire.PACKET]
+
+
+def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:
+    of = reader(toy_program(toy.FileWords(str(tmp_path))))
+    with pytest.raises(WorkerFailure) as failure:
+        of.latestOffset(of.initialOffset() | {"shape": "other"}, None)
+    assert isinstance(unseal(str(failure.value)), PlanProblem)
+
+
+def test_unseal_finds_pythons_last_line() -> None:
+    error = unseal("Job aborted: Traceback (most recent call last):\n  File x\nValueError: no such thing\n\tat org.apache.spark")
+    assert isinstance(error, MillstreamError) and "ValueError: no such thing" in str(error)
+
+
+def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from millstream.errors import DataProblem
+    from millstream.runtime.program import Outcome, Packet
+
+    monkeypatch.setattr(wire, "LARGEST", 10)
+    with pytest.raises(DataProblem, match="too large"):
+        list(wire.rows_of(Outcome(packets=(Packet(0, 0, (0, 0, 0), b"x" * 11),)), 1, 0, 0))
+
+
+def test_the_pace_grows_only_while_micro_batches_are_short_and_full() -> None:
+    pace = Pace(2, None)
+    seen = []
+    for _ in range(4):
+        pace.took(pace.limit())
+        seen.append(pace.now)
+    assert seen == [2, 2, 4, 8]
+    pace.took(1)
+    assert pace.limit() == 8
+    pace.took(8)
+    pace.since -= 100
+    assert pace.limit() == 4
+    assert Pace(2, 7).limit() == 7
