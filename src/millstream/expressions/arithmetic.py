@@ -16,7 +16,7 @@ from millstream.expressions.coercion import as_decimal, coerce, common_number, p
 from millstream.expressions.decimals import WIDE, divide_decimals, on_decimals, product_type, sum_type
 from millstream.expressions.intervals import CALENDAR, shift
 from millstream.expressions.names import is_number, name_of
-from millstream.expressions.node import Datum, Kernel, Node, call, null, rowwise
+from millstream.expressions.node import FAILURES, Datum, Kernel, Node, call, null, rowwise
 from millstream.expressions.registry import Call, Scope, function, rule
 
 
@@ -76,7 +76,7 @@ def nulling_batch(node: Node) -> Callable[[pa.RecordBatch], Datum]:
     def run(batch: pa.RecordBatch) -> Datum:
         try:
             return node.run(batch)
-        except ValueError:
+        except FAILURES:
             if batch.num_rows == 1:
                 return pa.nulls(1, node.type)
             half = batch.num_rows // 2

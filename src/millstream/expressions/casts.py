@@ -14,7 +14,7 @@ from millstream.core.types import INTERVAL, TIMESTAMP
 from millstream.errors import TypeProblem
 from millstream.expressions import parsing, raw
 from millstream.expressions.names import name_of, type_of
-from millstream.expressions.node import Datum, Kernel, Node, RowFailure, call, null, rowwise
+from millstream.expressions.node import FAILURES, Datum, Kernel, Node, RowFailure, call, null, rowwise
 from millstream.expressions.registry import Call, Scope, function, rule
 
 SECOND = 1_000_000
@@ -70,7 +70,7 @@ def nulling(strict: Kernel, kind: pa.DataType) -> Kernel:
     def attempt(*args: Datum) -> pa.Array:
         try:
             return strict(*args)
-        except ValueError:
+        except FAILURES:
             length = next(len(a) for a in args if isinstance(a, pa.Array))
             if length == 1:
                 return pa.nulls(1, kind)

@@ -8,19 +8,17 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.core.block import empty_batch
 from millstream.core.types import INTERVAL
-from millstream.errors import DataProblem, NameProblem, PlanProblem
+from millstream.errors import DataProblem, NameProblem, PlanProblem, UnsupportedProblem
 from millstream.expressions import arithmetic, bits, casts, comparison, intervals, logic, numeric, patterns, strings, times
 from millstream.expressions.coercion import decimal_type
 from millstream.expressions.names import normal_type
-from millstream.expressions.node import Datum, Node, broadcast, constant, place_of
+from millstream.expressions.node import FAILURES, Datum, Node, broadcast, constant, place_of
 from millstream.expressions.registry import Scope, rule
 
 FAMILIES = (arithmetic, bits, casts, comparison, intervals, logic, numeric, patterns, strings, times)
 """The modules whose rules fill the registry when they are imported."""
-
-FAILURES = (ValueError, ArithmeticError, pa.ArrowException)
-"""What a tuple's value can make an expression raise."""
 
 
 class Compiled:
@@ -63,7 +61,14 @@ class Compiled:
 
 def compile_expression(expression: exp.Expression, schema: pa.Schema) -> Compiled:
     """Type an expression and build its function; every mistake in it is reported here, with its place."""
-    return Compiled(expression, schema, Scope(schema).compile(expression))
+    compiled = Compiled(expression, schema, Scope(schema).compile(expression))
+    try:
+        compiled.attempt(empty_batch(schema))
+    except (NotImplementedError, TypeError) as error:
+        raise UnsupportedProblem(
+            f"`{expression.sql('spark')}` is not supported for these types: {error}", place=place_of(expression)
+        ) from error
+    return compiled
 
 
 def fold_constant(expression: exp.Expression) -> Any:

@@ -29,10 +29,21 @@ def on_decimals(kernel: Kernel, left: Node, right: Node, exact: tuple[int, int])
     kind = decimal_type(*exact)
     if exact[0] <= 38:
         return call(lambda a, b: pc.cast(kernel(a, b), kind), kind, [left, right], fallible=False)
+    if exact[0] > 76:
+        product = rowwise(lambda a, b: _fitted(WIDE.multiply(a, b), kind), kind)
+        return call(product, kind, [left, right], fallible=True)
     to_wide_a = pa.decimal256(left.type.precision, left.type.scale)
     to_wide_b = pa.decimal256(right.type.precision, right.type.scale)
     shrink = rescale(pa.decimal256(min(75, exact[0]), exact[1]), kind)
     return call(lambda a, b: shrink(kernel(a.cast(to_wide_a), b.cast(to_wide_b))), kind, [left, right], fallible=True)
+
+
+def _fitted(value: Decimal, kind: pa.DataType) -> Decimal:
+    """The value rounded half up to the type's scale; too large a value fails."""
+    rounded = value.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP, context=WIDE)
+    if abs(rounded) >= Decimal(10) ** (kind.precision - kind.scale):
+        raise RowFailure(f"{value} does not fit {name_of(kind)}")
+    return rounded
 
 
 def divide_decimals(left: Node, right: Node) -> Node:
@@ -40,15 +51,10 @@ def divide_decimals(left: Node, right: Node) -> Node:
     a, b = as_decimal(left), as_decimal(right)
     scale = max(6, a.scale + b.precision + 1)
     kind = decimal_type(a.precision - a.scale + b.scale + scale, scale)
-    unit = Decimal(1).scaleb(-kind.scale)
-    limit = Decimal(10) ** (kind.precision - kind.scale)
 
     def quotient(x: Decimal, y: Decimal) -> Decimal | None:
         if y == 0:
             return None
-        value = WIDE.divide(x, y).quantize(unit, rounding=ROUND_HALF_UP, context=WIDE)
-        if abs(value) >= limit:
-            raise RowFailure(f"{x} / {y} does not fit {name_of(kind)}")
-        return value
+        return _fitted(WIDE.divide(x, y), kind)
 
     return call(rowwise(quotient, kind), kind, [cast(left, a), cast(right, b)], fallible=True)

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.core.types import Int64s
-from millstream.expressions.compile import FAILURES, Compiled
+from millstream.expressions.compile import Compiled
+from millstream.expressions.node import FAILURES
 
 Failure = tuple[int, str]
 

@@ -120,7 +120,7 @@ def _add(expression: Any, scope: Scope) -> Monotone | None:
     if amount.type == INTERVAL:
         micros = sign * amount.constant.value  # type: ignore[union-attr]
         return _moved(inner, expression, scope, micros)
-    if (pa.types.is_integer(amount.type) and pa.types.is_signed_integer(inner.kind)) or pa.types.is_date32(inner.kind):
+    if pa.types.is_integer(amount.type) and (pa.types.is_integer(inner.kind) or pa.types.is_date32(inner.kind)):
         return _typed(inner, expression, scope, partial(_plus, by=sign * int(amount.value)))
     return None
 

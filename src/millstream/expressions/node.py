@@ -18,6 +18,10 @@ Datum = Any
 Kernel = Callable[..., Datum]
 
 
+FAILURES = (ValueError, ArithmeticError)
+"""What a tuple's value can make a kernel raise. Anything else is a mistake of ours and must be seen."""
+
+
 class RowFailure(ValueError):
     """A tuple's value breaks a rule of an expression; the tuple belongs in the dead letters."""
 
@@ -81,7 +85,7 @@ def call(kernel: Kernel, kind: pa.DataType, args: Sequence[Node], *, fallible: b
 def _fold(kernel: Kernel, kind: pa.DataType, args: Sequence[Node]) -> Node:
     try:
         result = kernel(*[pa.array([a.value], a.type) if pa.types.is_null(a.type) else pa.repeat(a.constant, 1) for a in args])
-    except ValueError as error:
+    except FAILURES as error:
         return failing(kind, str(error))
     return constant(result[0] if isinstance(result, pa.Array) else result)
 

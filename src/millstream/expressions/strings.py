@@ -18,6 +18,9 @@ from millstream.expressions.registry import MANY, Call, Scope, function, rule
 
 STRING = pa.string()
 
+LONGEST = 1 << 26
+"""How long a string repeat, lpad, rpad and space may make, so that one tuple can not take the memory of all."""
+
 
 def as_text(node: Node, what: str) -> Node:
     """Any scalar as a string, for || and concat."""
@@ -49,7 +52,8 @@ def _concat_ws(nodes: Sequence[Node], name: Call) -> Node:
     for part in parts[1:]:
         both = call(lambda *all_: pc.binary_join_element_wise(*all_, null_handling="emit_null"), STRING, [joined, part, separator])
         joined = call(pc.coalesce, STRING, [both, joined, part], strict=False)
-    return call(lambda a, _: pc.fill_null(a, ""), STRING, [joined, separator], strict=separator.is_constant and separator.value is None)
+    nothing = pa.scalar(None, STRING)
+    return call(lambda a, by: pc.if_else(pc.is_valid(by), pc.fill_null(a, ""), nothing), STRING, [joined, separator], strict=False)
 
 
 def _plain(name: str, node: type[exp.Expression], kernel: Any, kind: pa.DataType, *aliases: str) -> None:
@@ -150,6 +154,8 @@ def _replace(nodes: Sequence[Node], name: Call) -> Node:
 def _padded(subject: str, size: int, fill: str, left: bool) -> str:
     if size <= len(subject) or not fill:
         return subject[: max(0, size)]
+    if size > LONGEST:
+        raise RowFailure(f"lpad and rpad make no string of more than {LONGEST} characters")
     missing = size - len(subject)
     padding = (fill * (missing // len(fill) + 1))[:missing]
     return padding + subject if left else subject + padding
@@ -162,7 +168,7 @@ def _pad(expression: exp.Pad, scope: Scope) -> Node:
     fill = expression.args.get("fill_pattern")
     filler = text(scope.compile(fill), name) if fill is not None else constant(" ", STRING)
     args = [text(scope.compile(expression.this), name), whole(scope.compile(expression.expression), name), filler]
-    return call(rowwise(lambda s, n, f: _padded(s, n, f, left), STRING), STRING, args)
+    return call(rowwise(lambda s, n, f: _padded(s, n, f, left), STRING), STRING, args, fallible=not args[1].is_constant)
 
 
 @function("instr", at_least=2, at_most=3, node=exp.StrPosition, args=("this", "substr", "position"))
@@ -190,14 +196,20 @@ _test("endswith", exp.EndsWith, pc.ends_with, str.endswith, "ends_with")
 _test("contains", exp.Contains, pc.match_substring, str.__contains__)
 
 
+def _repeated(subject: str, times: int) -> str:
+    if len(subject) * times > LONGEST:
+        raise RowFailure(f"repeat makes no string of more than {LONGEST} characters")
+    return subject * max(0, times)
+
+
 @function("repeat", at_least=2, node=exp.Repeat, args=("this", "times"))
 def _repeat(nodes: Sequence[Node], name: Call) -> Node:
-    return call(rowwise(lambda s, n: s * max(0, n), STRING), STRING, [text(nodes[0], name.name), whole(nodes[1], name.name)])
+    return call(rowwise(_repeated, STRING), STRING, [text(nodes[0], name.name), whole(nodes[1], name.name)], fallible=True)
 
 
 @function("space", node=exp.Space)
 def _space(nodes: Sequence[Node], name: Call) -> Node:
-    return call(rowwise(lambda n: " " * max(0, n), STRING), STRING, [whole(nodes[0], name.name)])
+    return call(rowwise(lambda n: _repeated(" ", n), STRING), STRING, [whole(nodes[0], name.name)], fallible=True)
 
 
 def _split_part(subject: str, delimiter: str, index: int) -> str:
