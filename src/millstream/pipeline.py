@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
 from millstream.graph.build import build_graph
+from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.io import read_table
 from millstream.language import parse
@@ -27,6 +29,7 @@ from millstream.plan import nodes
 from millstream.plan.bind import bind_insert, bind_query
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
+from millstream.plan.explain import explain_logical
 from millstream.plan.rules import rewrite
 from millstream.settings import Settings
 from millstream.static import rows_of
@@ -82,6 +85,29 @@ class Pipeline:
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
         return build_graph(self.queries, lambda node: rows_of(node, _read))
+
+    def explained(self, statement: Explain) -> nodes.Insert:
+        """The plan that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
+        try:
+            query = statement.query
+            if isinstance(query, Insert):
+                return self.plan(bind_insert(query.sink, query.query, self.catalog, query.place))
+            return self.plan(nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {})))
+        except MillstreamError as problem:
+            raise problem.at(statement.place) from None
+
+    def explain(self, form: str = "logical", queries: Sequence[nodes.Insert] | None = None) -> str:
+        """One form of the plans of these queries (all of them, by default) as text; nothing is opened or read."""
+        queries = self.queries if queries is None else queries
+        if form == "logical":
+            return "\n".join(explain_logical(query) for query in queries)
+        graph = sketch(queries)
+        return explain_graph(graph) if form == "graph" else explain_spark(graph)
+
+
+def sketch(queries: Sequence[nodes.Insert]) -> Graph:
+    """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
+    return build_graph(queries, lambda node: node.schema.empty_table())
 
 
 def _read(table: Table) -> pa.Table:

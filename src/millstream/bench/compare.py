@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Callable
+from typing import Any
 
 from millstream.errors import DataProblem, NameProblem
 

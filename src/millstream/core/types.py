@@ -28,7 +28,7 @@ def is_hidden(name: str) -> bool:
 
 def is_axis(kind: pa.DataType) -> bool:
     """True for types whose values lie on an int64 line, so that low-water marks can be kept on them."""
-    return pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind))
 
 
 def to_axis(values: pa.Array) -> Int64s:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import singledispatchmethod
-from typing import Callable, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -143,14 +143,14 @@ class _Builder:
         join = Join(self.schema(left), self.schema(right), node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node))
         return self.add(join, left, right)
 
-    def _project(self, source: int, columns: tuple[tuple[str, exp.Expression], ...], node: Node) -> int:
+    def _project(self, source: int, columns: tuple[tuple[str, exp.Expr], ...], node: Node) -> int:
         schema = self.schema(source)
         columns = columns or ((schema.names[0], column(schema.names[0])),)
         if len(columns) == len(schema.names) and all(e == column(name) for name, e in columns) and [n for n, _ in columns] == schema.names:
             return source
         return self.add(Project(schema, columns, origin(node)), source)
 
-    def _typed(self, node: nodes.Join, a: exp.Expression, b: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
+    def _typed(self, node: nodes.Join, a: exp.Expr, b: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         """Both sides of a key in one type, so that equal values have equal hashes."""
         left, right = compile_expression(a, node.left.schema).type, compile_expression(b, node.right.schema).type
         compile_expression(exp.EQ(this=a, expression=b), node.pair_schema)  # says what is wrong when they can not be compared
@@ -163,7 +163,7 @@ class _Builder:
             b if right == common else exp.cast(b.copy(), wanted, dialect="spark"),
         )
 
-    def _with_keys(self, source: int, keys: Sequence[exp.Expression], side: str, node: Node) -> tuple[int, tuple[str, ...]]:
+    def _with_keys(self, source: int, keys: Sequence[exp.Expr], side: str, node: Node) -> tuple[int, tuple[str, ...]]:
         """Keys as plain columns of the input; computed ones are added under hidden names."""
         schema = self.schema(source)
         columns = {name: column(name) for name in schema.names}
@@ -177,7 +177,7 @@ class _Builder:
                 names.append(name)
         return self._project(source, tuple(columns.items()), node), tuple(names)
 
-    def _table_with_keys(self, node: nodes.Join, keys: Sequence[exp.Expression]) -> tuple[pa.Table, tuple[str, ...]]:
+    def _table_with_keys(self, node: nodes.Join, keys: Sequence[exp.Expr]) -> tuple[pa.Table, tuple[str, ...]]:
         table = self.rows_of(node.right)
         names = []
         for number, key in enumerate(keys):
@@ -201,7 +201,7 @@ def _table_name(node: Node) -> str:
     return next((n.table.name for n in node.walk() if isinstance(n, nodes.TableScan)), "")
 
 
-def _free(name: str, taken: dict[str, exp.Expression]) -> str:
+def _free(name: str, taken: dict[str, exp.Expr]) -> str:
     number, found = 0, name
     while found in taken:
         number += 1
@@ -209,7 +209,7 @@ def _free(name: str, taken: dict[str, exp.Expression]) -> str:
     return found
 
 
-def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...], list[exp.Expression]]:
+def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...], list[exp.Expr]]:
     """The bands over the right column that most of them bound; the others become conditions."""
     if not bands:
         return (), []
@@ -223,12 +223,12 @@ def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...
     return chosen, [part for b in bands if b.right != axis for part in _as_conditions(b, schema)]
 
 
-def _as_conditions(band: Band, schema: pa.Schema) -> list[exp.Expression]:
-    parts: list[exp.Expression] = []
+def _as_conditions(band: Band, schema: pa.Schema) -> list[exp.Expr]:
+    parts: list[exp.Expr] = []
     for bound, compare in ((band.low, exp.GTE), (band.high, exp.LTE)):
         if bound is None:
             continue
-        amount: exp.Expression = exp.Literal.number(bound)
+        amount: exp.Expr = exp.Literal.number(bound)
         if pa.types.is_timestamp(schema.field(band.left).type):
             amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
         parts.append(compare(this=column(band.right), expression=exp.Add(this=column(band.left), expression=amount)))

@@ -71,14 +71,12 @@ def cut(graph: Graph) -> Cut:
     stage_of: dict[int, int] = {}
     parts: dict[int, list[tuple[str, ...]]] = {}
     for v in graph.vertices:
-        if isinstance(v.config, Enter):
-            stage_of[v.number], parts[v.number] = INGEST, []
-        elif v.config.stateless and stage_of[v.inputs[0]] == INGEST:
+        if isinstance(v.config, Enter) or (v.config.stateless and stage_of[v.inputs[0]] == INGEST):
             stage_of[v.number], parts[v.number] = INGEST, []
         else:
             stage_of[v.number] = _stage(v, wanted, stage_of, parts)
             parts[v.number] = _partitions(v, graph, wanted, stage_of, parts)
-    crossings = []
+    crossings: list[Crossing] = []
     for v in graph.vertices:
         for port, producer in enumerate(v.inputs):
             if stage_of[producer] != stage_of[v.number]:
@@ -134,7 +132,7 @@ def _partitions(
             found.append([p for p in parts[producer] if keys is None or _fits(p, keys, len(v.inputs))])
     if v.config.stateless:
         back = v.config
-        names = {}
+        names: dict[str, str] = {}
         for name in back.schema.names:
             source = back.source_columns([name])
             if source is not None:

@@ -10,7 +10,7 @@ from millstream.operators.edges import Enter
 def whole(graph: Graph) -> Cut:
     """Stateless operators right behind a source run where it is read, as on Spark; all others are stage 0."""
     stage_of: dict[int, int] = {}
-    crossings = []
+    crossings: list[Crossing] = []
     for v in graph.vertices:
         ingest = isinstance(v.config, Enter) or (v.config.stateless and stage_of[v.inputs[0]] == INGEST)
         stage_of[v.number] = INGEST if ingest else 0

@@ -6,14 +6,16 @@ one miss. Chains run from the newest row to the oldest; dead rows are passed ove
 
 from __future__ import annotations
 
-from millstream.kernels.compiled import Bools, Int64s, compiled
+import numpy as np
+
+from millstream.kernels.compiled import Bools, Int32s, Int64s, compiled
 
 NEXT, HASH, LOW, HIGH = 0, 1, 2, 3
 FRESH = -2  # the probe at this position has not begun
 
 
 @compiled
-def link(heads: Int64s, nodes: Int64s, first: int, stop: int) -> None:
+def link(heads: Int32s, nodes: Int64s, first: int, stop: int) -> None:
     mask = len(heads) - 1
     for row in range(first, stop):
         slot = nodes[row, 1] & mask
@@ -31,7 +33,7 @@ def fill(nodes: Int64s, first: int, hashes: Int64s, low: Int64s, high: Int64s) -
 
 @compiled
 def probe(
-    heads: Int64s,
+    heads: Int32s,
     nodes: Int64s,
     alive: Bools,
     hashes: Int64s,
@@ -42,14 +44,29 @@ def probe(
     row: int,
     probes: Int64s,
     rows: Int64s,
+    begun: Int64s,
 ) -> tuple[int, int, int]:
-    """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from."""
+    """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from.
+
+    Heads and first nodes are read some positions ahead, `len(begun)` at a time: these loads do not wait for each other, while
+    a walk waits for each of its own. One position after the other took ONE ns per tuple on a million rows, this takes AHEAD.
+    """
     mask = len(heads) - 1
     count = 0
+    ahead, base = position, position
     while position < len(hashes):
+        if position == ahead:
+            ahead = min(position + len(begun) - 1, len(hashes))
+            warm = np.int64(0)
+            for i in range(position, ahead):
+                begun[i - position] = heads[hashes[i] & mask]
+            for i in range(ahead - position):
+                warm ^= nodes[max(begun[i], 0), 1]
+            begun[-1] = warm  # nobody reads it, but a load without a use would not be compiled
+            base = position
         wanted = hashes[position]
         if row == -2:
-            row = heads[wanted & mask] if valid[position] else -1
+            row = begun[position - base] if valid[position] else -1
         while row >= 0:
             if nodes[row, 1] == wanted and nodes[row, 2] <= high[position] and nodes[row, 3] >= low[position] and alive[row]:
                 if count == len(rows):

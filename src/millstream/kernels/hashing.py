@@ -13,6 +13,8 @@ _WORD = np.uint64(0xFF51AFD7ED558CCD)
 _STEP = np.uint64(0xC4CEB9FE1A85EC53)
 _27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _23, _41 = np.uint64(23), np.uint64(41)
+_1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(i) for i in range(1, 9))
+_16, _24, _40, _48, _56 = np.uint64(16), np.uint64(24), np.uint64(40), np.uint64(48), np.uint64(56)
 
 NULL_HASH = np.uint64(0x6E756C6C6E756C6C)
 
@@ -53,38 +55,38 @@ def combine(hashes: UInt64s, others: UInt64s) -> None:
 
 @compiled
 def hash_texts(offsets: Int64s, data: Bytes) -> UInt64s:
-    """Eight bytes at a time (LLVM joins the eight loads into one), then the rest, then the length.
+    """Eight bytes at a time, then the rest, then the length.
 
-    FNV-1a, a byte at a time, took 20.3 ns per 18-byte string; this takes 5.6 ns.
+    Positions are unsigned, because numba lets a signed index count from the end and its test for that keeps LLVM from
+    joining the eight loads into one: a text of 18 bytes took 12.2 ns, and takes 4.8.
     """
     n = len(offsets) - 1
     hashes = np.empty(n, dtype=np.uint64)
     for i in range(n):
-        start, end = offsets[i], offsets[i + 1]
-        h = np.uint64(end - start) * _GAMMA
-        at = start
-        while at + 8 <= end:
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        h = (end - at) * _GAMMA
+        while at + _8 <= end:
             word = (
                 np.uint64(data[at])
-                | (np.uint64(data[at + 1]) << np.uint64(8))
-                | (np.uint64(data[at + 2]) << np.uint64(16))
-                | (np.uint64(data[at + 3]) << np.uint64(24))
-                | (np.uint64(data[at + 4]) << np.uint64(32))
-                | (np.uint64(data[at + 5]) << np.uint64(40))
-                | (np.uint64(data[at + 6]) << np.uint64(48))
-                | (np.uint64(data[at + 7]) << np.uint64(56))
+                | (np.uint64(data[at + _1]) << _8)
+                | (np.uint64(data[at + _2]) << _16)
+                | (np.uint64(data[at + _3]) << _24)
+                | (np.uint64(data[at + _4]) << _32)
+                | (np.uint64(data[at + _5]) << _40)
+                | (np.uint64(data[at + _6]) << _48)
+                | (np.uint64(data[at + _7]) << _56)
             )
             word = word * _WORD
             h = (h ^ (word ^ (word >> _32))) * _STEP
             h = h ^ (h >> _32)
-            at += 8
+            at += _8
         if at < end:
             word = np.uint64(0)
             shift = np.uint64(0)
             while at < end:
                 word |= np.uint64(data[at]) << shift
-                shift += np.uint64(8)
-                at += 1
+                shift += _8
+                at += _1
             word = word * _WORD
             h = (h ^ (word ^ (word >> _32))) * _STEP
         hashes[i] = mix(h)

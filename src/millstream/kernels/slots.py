@@ -128,6 +128,38 @@ def find_further(
 
 
 @compiled
+def look_up(
+    slots: UInt64s,
+    shift: np.uint64,
+    tags: UInt64s,
+    axes: Int64s,
+    hashes: UInt64s,
+    axis: Int64s,
+    positions: Int64s,
+    groups: Int64s,
+) -> None:
+    """The first group of these positions' hashes, or the next after the one they have; -1 when there is none."""
+    mask = len(slots) - 1
+    for position in positions:
+        time = axis[position]
+        tag = _tag(hashes[position], np.uint64(time))
+        fragment = tag & _UPPER
+        slot = np.int64(tag >> shift)
+        wrong = groups[position]
+        if wrong >= 0:
+            while np.int64(slots[slot] & _LOWER) - 1 != wrong:
+                slot = (slot + 1) & mask
+            slot = (slot + 1) & mask
+        groups[position] = -1
+        while slots[slot] != _EMPTY:
+            group = np.int64(slots[slot] & _LOWER) - 1
+            if (slots[slot] & _UPPER) == fragment and tags[group] == tag and axes[group] == time:
+                groups[position] = group
+                break
+            slot = (slot + 1) & mask
+
+
+@compiled
 def rebuild(slots: UInt64s, shift: np.uint64, tags: UInt64s, top: int) -> None:
     """Enter groups 0..top-1, all alive, into empty slots, in order."""
     mask = len(slots) - 1

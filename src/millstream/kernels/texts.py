@@ -21,9 +21,8 @@ def gather_offsets(offsets: Int64s, rows: Int64s) -> Int64s:
 def gather_bytes(offsets: Int64s, data: Bytes, rows: Int64s, targets: Int64s) -> Bytes:
     out = np.empty(targets[-1], dtype=np.uint8)
     for i in range(len(rows)):
-        start = offsets[rows[i]]
-        at = targets[i]
-        for j in range(targets[i + 1] - at):
+        start, at = np.uint64(offsets[rows[i]]), np.uint64(targets[i])
+        for j in range(np.uint64(targets[i + 1]) - at):
             out[at + j] = data[start + j]
     return out
 
@@ -33,14 +32,15 @@ def equal_texts(offsets: Int64s, data: Bytes, rows: Int64s, other_offsets: Int64
     """True where stored text `rows[i]` has the bytes of the other column's text i."""
     out = np.empty(len(rows), dtype=np.bool_)
     for i in range(len(rows)):
-        start, at = offsets[rows[i]], other_offsets[i]
-        length = offsets[rows[i] + 1] - start
-        same = length == other_offsets[i + 1] - at
-        j = 0
-        while same and j < length:
-            same = data[start + j] == other_data[at + j]
-            j += 1
-        out[i] = same
+        start, at = np.uint64(offsets[rows[i]]), np.uint64(other_offsets[i])
+        length = np.uint64(offsets[rows[i] + 1]) - start
+        if length != np.uint64(other_offsets[i + 1]) - at:
+            out[i] = False
+            continue
+        difference = np.uint8(0)
+        for j in range(length):  # to the end: without a way out the loop runs on whole vectors
+            difference |= data[start + j] ^ other_data[at + j]
+        out[i] = difference == 0
     return out
 
 

@@ -69,7 +69,7 @@ def parse_query(text: str) -> exp.Query:
     return _single(StatementParser.read_query, text)
 
 
-def parse_expression(text: str) -> exp.Expression:
+def parse_expression(text: str) -> exp.Expr:
     """One scalar expression, such as `price > 100` or `price * 2 AS double_price`."""
     return _single(StatementParser.read_expression, text)
 

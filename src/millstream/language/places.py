@@ -9,7 +9,7 @@ from sqlglot import exp
 from millstream.errors import Place
 
 
-def place_of(expression: exp.Expression, *, statement: int | None = None, file: str | None = None) -> Place | None:
+def place_of(expression: exp.Expr, *, statement: int | None = None, file: str | None = None) -> Place | None:
     """The place of a node: its own, else of its first part that has one, else of the nearest node around it."""
     node: Any = expression
     while node is not None:

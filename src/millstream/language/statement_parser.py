@@ -63,12 +63,12 @@ class StatementParser(ClauseParser):
         self.finish()
         return query
 
-    def read_expression(self) -> exp.Expression:
+    def read_expression(self) -> exp.Expr:
         expression = self._parse_expression()
         if expression is None:
             raise unexpected(self.found(), self.place(), "an expression")
         self.finish()
-        return cast(exp.Expression, self._checked(expression))
+        return cast(exp.Expr, self._checked(expression))
 
     def finish(self) -> None:
         if self._curr:

@@ -35,7 +35,7 @@ class Punctuate:
     """A tuple for which `when` holds promises that no later tuple has its values in `columns`."""
 
     columns: tuple[str, ...]
-    when: exp.Expression
+    when: exp.Expr
     place: Place
 
 

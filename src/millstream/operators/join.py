@@ -27,7 +27,7 @@ class Join(Config):
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     bands: tuple[Band, ...]
-    condition: exp.Expression | None
+    condition: exp.Expr | None
     output: tuple[str, ...]
     stamp: tuple[str, str, str] | None = None
     """(name, left time, right time): the later of both as a column of its own."""

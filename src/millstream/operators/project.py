@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Iterable
 
 import pyarrow as pa
 from sqlglot import exp
@@ -21,7 +21,7 @@ class Project(Config):
     """Paper 004, section 5.4. A linear punctuation `ts < t` becomes `f(ts) < f(t)` for every non-decreasing f(ts)."""
 
     input: pa.Schema
-    columns: tuple[tuple[str, exp.Expression], ...]
+    columns: tuple[tuple[str, exp.Expr], ...]
     origin: str = ""
 
     @cached_property

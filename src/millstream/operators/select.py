@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ class Select(Config):
     """Paper 004, section 5.4: pipelined selection works in any order."""
 
     input: pa.Schema
-    predicate: exp.Expression
+    predicate: exp.Expr
     origin: str = ""
 
     @property

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Iterable
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from millstream.core.types import HIDDEN
@@ -12,9 +14,9 @@ from millstream.plan.rules.recognise_windows import checked_window
 from millstream.plan.scope import Scope, column
 from millstream.plan.window import WINDOW_END, WINDOW_START
 
-Outputs = list[tuple[str, exp.Expression]]
+Outputs = list[tuple[str, exp.Expr]]
 
-FUNCTIONS: dict[type[exp.Expression], str] = {
+FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Min: "min",
@@ -31,26 +33,26 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
 }
 
 
-def has_aggregate(expression: exp.Expression) -> bool:
+def has_aggregate(expression: exp.Expr) -> bool:
     return expression.find(exp.AggFunc) is not None
 
 
 def bind_aggregation(
     node: Node, scope: Scope, outputs: Outputs, group: exp.Group | None, having: exp.Having | None
-) -> tuple[Node, Outputs, exp.Expression | None]:
+) -> tuple[Node, Outputs, exp.Expr | None]:
     """Put an Aggregate on top of `node`; give the select list and the HAVING condition over its columns."""
     keys = _group_keys(scope, outputs, group)
-    calls: dict[exp.Expression, Call] = {}
+    calls: dict[exp.Expr, Call] = {}
     names = {key: name for name, key in keys}
     window = None
     if isinstance(node, Windowed):
         node, window = node.input, checked_window(node.window)
         scope.extra = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
 
-    def rewrite(expression: exp.Expression) -> exp.Expression:
+    def rewrite(expression: exp.Expr) -> exp.Expr:
         resolved = scope.resolve(expression)
 
-        def visit(part: exp.Expression) -> exp.Expression:
+        def visit(part: exp.Expr) -> exp.Expr:
             if part in names:
                 return column(names[part])
             if isinstance(part, (exp.AggFunc, exp.Filter)):
@@ -71,27 +73,27 @@ def bind_aggregation(
     return Aggregate(node, tuple(keys), tuple(calls.values()), window), selected, condition
 
 
-def _transform_top_down(expression: exp.Expression, visit: object) -> exp.Expression:
+def _transform_top_down(expression: exp.Expr, visit: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Like `transform`, but never looks inside what `visit` replaced."""
-    replaced = visit(expression)  # type: ignore[operator]
+    replaced = visit(expression)
     if replaced is not expression:
-        return replaced  # type: ignore[no-any-return]
+        return replaced
     copy = expression.copy()
     for key, value in list(copy.args.items()):
-        if isinstance(value, exp.Expression):
+        if isinstance(value, exp.Expr):
             copy.set(key, _transform_top_down(value, visit))
         elif isinstance(value, list):
-            copy.set(key, [_transform_top_down(v, visit) if isinstance(v, exp.Expression) else v for v in value])
+            copy.set(key, [_transform_top_down(v, visit) if isinstance(v, exp.Expr) else v for v in value])
     return copy
 
 
-def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list[tuple[str, exp.Expression]]:
+def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list[tuple[str, exp.Expr]]:
     """The grouping expressions with a column name each: positions and aliases are looked up in the select list."""
     if group is None:
         return []
     if any(group.args.get(k) for k in ("grouping_sets", "cube", "rollup", "all", "totals")):
         raise UnsupportedProblem("only plain GROUP BY is supported", place=place_of(group))
-    keys: list[tuple[str, exp.Expression]] = []
+    keys: list[tuple[str, exp.Expr]] = []
     taken: set[str] = set()
     aliases = {name.lower(): e for name, e in outputs}
     for item in group.expressions:
@@ -119,7 +121,7 @@ def _known(scope: Scope, item: exp.Column) -> bool:
     return any(r.find(item.name) is not None for r in scope.relations)
 
 
-def _call(part: exp.Expression, name: str) -> Call:
+def _call(part: exp.Expr, name: str) -> Call:
     """One aggregate call; FILTER (WHERE p) and count_if(p) become an argument that is null where p is not true."""
     condition = None
     if isinstance(part, exp.Filter):

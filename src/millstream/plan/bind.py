@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 import pyarrow as pa
 from sqlglot import exp
@@ -36,13 +36,13 @@ REFUSED = {
 }
 
 
-def bind_insert(sink: str, query: exp.Expression, catalog: Catalog, place: object = None) -> Insert:
+def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
     entry = catalog.sinks.need(sink, place)  # type: ignore[arg-type]
     return Insert(bind_query(query, catalog), entry)
 
 
-def bind_query(query: exp.Expression, catalog: Catalog) -> Node:
+def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
     """The plan of a SELECT, a UNION ALL of them, or a parenthesised one."""
     try:
         if isinstance(query, exp.Subquery):
@@ -62,7 +62,7 @@ def _bind_union(query: exp.Union, catalog: Catalog) -> Node:
     return make_union([bind_query(query.left, catalog), bind_query(query.right, catalog)], query)
 
 
-def make_union(members: list[Node], query: exp.Expression | None = None) -> Node:
+def make_union(members: list[Node], query: exp.Expr | None = None) -> Node:
     """A union by position: visible columns take the first member's names, times go along hidden when they differ."""
     place = place_of(query) if query is not None else None
     visible = [[f for f in m.schema if not is_hidden(f.name)] for m in members]
@@ -102,7 +102,7 @@ def _common_type(types: list[pa.DataType], name: str, place: object) -> pa.DataT
         ) from None
 
 
-def _cast(expression: exp.Expression, actual: pa.DataType, wanted: pa.DataType) -> exp.Expression:
+def _cast(expression: exp.Expr, actual: pa.DataType, wanted: pa.DataType) -> exp.Expr:
     from millstream.language.types import sql_type
 
     return expression if actual == wanted else exp.cast(expression, sql_type(wanted), dialect="spark")
@@ -142,11 +142,11 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     return node
 
 
-def _in_from(nested: exp.Expression, query: exp.Select) -> bool:
+def _in_from(nested: exp.Expr, query: exp.Select) -> bool:
     """True when a nested SELECT stands in FROM, or belongs to another SELECT that does."""
     if nested.find_ancestor(exp.Select) is not query:
         return True
-    step: exp.Expression = nested
+    step: exp.Expr = nested
     while step.parent is not None and step.parent is not query:
         if isinstance(step, (exp.In, exp.Exists, exp.Binary)):
             return False
@@ -154,7 +154,7 @@ def _in_from(nested: exp.Expression, query: exp.Select) -> bool:
     return step.arg_key in ("from_", "joins")
 
 
-def filtered(node: Node, condition: exp.Expression) -> Node:
+def filtered(node: Node, condition: exp.Expr) -> Node:
     for conjunct in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         node = Filter(node, conjunct.unnest())
     return node
@@ -172,7 +172,7 @@ def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> No
     before = list(scope.relations)
     right = _relation(join.this, catalog, scope)
     node: Node
-    conditions: list[exp.Expression] = []
+    conditions: list[exp.Expr] = []
     if join.args.get("using"):
         for name in join.args["using"]:
             lefts = Scope(before).column(exp.column(name.copy()))
@@ -213,7 +213,7 @@ def _join_kind(join: exp.Join) -> str:
     return "inner"
 
 
-def _relation(source: exp.Expression, catalog: Catalog, scope: Scope) -> Node:
+def _relation(source: exp.Expr, catalog: Catalog, scope: Scope) -> Node:
     """Bind one FROM entry, rename its columns apart from those already there, add it to the scope."""
     if isinstance(source, exp.Table):
         entry = catalog.relations.need(source.name, place_of(source))
@@ -281,8 +281,8 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
     return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
 
 
-def _expand_stars(items: list[exp.Expression], scope: Scope) -> list[exp.Expression]:
-    expanded: list[exp.Expression] = []
+def _expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
+    expanded: list[exp.Expr] = []
     for item in items:
         star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
         if star is None:
@@ -300,7 +300,7 @@ def _expand_stars(items: list[exp.Expression], scope: Scope) -> list[exp.Express
     return expanded
 
 
-def _output_name(item: exp.Expression) -> str:
+def _output_name(item: exp.Expr) -> str:
     if isinstance(item, exp.Alias):
         return str(item.alias)
     if isinstance(item, exp.Column):
@@ -308,7 +308,7 @@ def _output_name(item: exp.Expression) -> str:
     return item.sql("spark").lower()
 
 
-def _unique(outputs: list[tuple[str, exp.Expression]]) -> list[tuple[str, exp.Expression]]:
+def _unique(outputs: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
     taken: set[str] = set()
     unique = []
     for name, expression in outputs:
@@ -320,7 +320,7 @@ def _unique(outputs: list[tuple[str, exp.Expression]]) -> list[tuple[str, exp.Ex
     return unique
 
 
-def _project(node: Node, outputs: list[tuple[str, exp.Expression]], scope: Scope) -> Node:
+def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> Node:
     """The select list, with the times that later windows may need kept as hidden columns, and a window's ends shown."""
     names = {name for name, _ in outputs}
     selected = {e.name for _, e in outputs if isinstance(e, exp.Column)}
@@ -339,7 +339,7 @@ def _project(node: Node, outputs: list[tuple[str, exp.Expression]], scope: Scope
     return Project(node, tuple(outputs), time)
 
 
-def _order_key(item: exp.Expression, node: Node) -> tuple[str, bool]:
+def _order_key(item: exp.Expr, node: Node) -> tuple[str, bool]:
     target = item.this if isinstance(item, exp.Ordered) else item
     if not isinstance(target, exp.Column):
         raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Iterator, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -13,10 +13,10 @@ from millstream.core.types import SEQUENCE, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.plan.catalog import STAMP, SinkEntry, Stream, Table
-from millstream.state.accumulators import AccumulatorSpec
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.state.accumulators import AccumulatorSpec
 
-Expression = exp.Expression
+Expression = exp.Expr
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Iterable
 
 from sqlglot import exp
 
@@ -63,10 +63,10 @@ class Scope:
             raise NameProblem(f"column `{name}` is in {' and '.join(owners)}", place=place_of(column), hint=hint)
         return _named(column, matches.pop())
 
-    def resolve(self, expression: exp.Expression) -> exp.Expression:
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with every column resolved."""
 
-        def visit(node: exp.Expression) -> exp.Expression:
+        def visit(node: exp.Expr) -> exp.Expr:
             return self.column(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else node
 
         return expression.transform(visit)

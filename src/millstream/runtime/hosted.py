@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -173,7 +173,8 @@ def pack(block: Block, step: Step | None) -> bytes:
     with pa.ipc.new_stream(sink, block.batch.schema) as writer:
         if len(block):
             writer.write_batch(block.batch)
-    return len(head).to_bytes(4, "little") + head + sink.getvalue().to_pybytes()
+    tuples: bytes = sink.getvalue().to_pybytes()
+    return len(head).to_bytes(4, "little") + head + tuples
 
 
 def unpack(data: bytes) -> tuple[Block, Step | None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Callable
 
 from millstream.core.clock import Clock
 from millstream.errors import MillstreamError

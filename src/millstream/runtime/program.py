@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Iterable, Iterator, Protocol, Sequence
+from typing import Protocol
 
 from millstream.io.contract import DeadLetter, Sink, Source, Unit
 
@@ -51,8 +52,10 @@ class Program(Protocol):
 
     sources: tuple[tuple[str, Source], ...]
     sinks: tuple[Sink, ...]
-    stages: int
     buckets: int
+
+    @property
+    def stages(self) -> int: ...
 
     def ingest(self, stream: int, unit: Unit) -> Iterator[Outcome]:
         """Read one unit: typed tuples through the stateless prefix, packed per bucket of stage 0."""
@@ -62,5 +65,5 @@ class Program(Protocol):
 
     def stage(self, index: int, bucket: int) -> Stage: ...
 
-    def rows(self, sink: int, block: bytes) -> "object":
+    def rows(self, sink: int, block: bytes) -> object:
         """The tuples of a packed block as a record batch in the sink's schema, hidden columns dropped."""

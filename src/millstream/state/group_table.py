@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -56,25 +56,42 @@ class GroupTable:
 
     def upsert(self, key_columns: list[pa.Array], axis: Int64s) -> tuple[Int64s, Int64s]:
         """The group of each position, and the positions that created one: `first[j]` made the j-th new group."""
-        if key_columns:
-            hashes, _, injective = keys.hash_columns(key_columns, null_is_value=True)
-            self._injective &= injective
-        else:
-            hashes = np.zeros(len(axis), dtype=np.uint64)
-        if len(hashes) != len(axis):
-            raise ValueError("arrays of unequal length")
         axis = given(axis, np.int64)
+        hashes, injective = self._hash(key_columns, len(axis))
+        self._injective &= injective
         dead = self._top - self._living
         if self._top + min(self._pace, len(axis)) > len(self._tags) and dead * 3 >= self._top and dead >= _SMALLEST:
             self._compact()
         groups, first = np.empty(len(axis), dtype=np.int64), np.empty(len(axis), dtype=np.int64)
         created = self._find(hashes, axis, groups, first)
-        if self._injective or not key_columns:
+        if self._injective:
             self._admit(key_columns, first[:created])
         else:
             created = self._separate(key_columns, groups, first, created)
         self._pace = max(created, self._pace // 2)
         return groups, first[:created]
+
+    def lookup(self, key_columns: list[pa.Array], axis: Int64s) -> Int64s:
+        """The group of each position, or -1 where there is none; changes nothing."""
+        axis = given(axis, np.int64)
+        hashes, injective = self._hash(key_columns, len(axis))
+        groups, positions = np.full(len(axis), -1, dtype=np.int64), np.arange(len(axis))
+        while len(positions):
+            table.look_up(self._slots, self._shift, self._tags, self._calendar.axis, hashes, axis, positions, groups)
+            if injective and self._injective:
+                break
+            positions = positions[groups[positions] >= 0]
+            chosen = [array.take(pa.array(positions)) for array in key_columns]
+            positions = positions[~self._keys.equal(groups[positions], chosen)]
+        return groups
+
+    def _hash(self, key_columns: list[pa.Array], rows: int) -> tuple[UInt64s, bool]:
+        if not key_columns:
+            return np.zeros(rows, dtype=np.uint64), True
+        hashes, _, injective = keys.hash_columns(key_columns, null_is_value=True)
+        if len(hashes) != rows:
+            raise ValueError("arrays of unequal length")
+        return hashes, injective
 
     def _find(self, hashes: UInt64s, axis: Int64s, groups: Int64s, first: Int64s) -> int:
         position, created = 0, 0
@@ -213,6 +230,11 @@ class GroupTable:
             return groups
         self._due = np.sort(np.concatenate([left, groups]))
         return self._due[self._calendar.axis[self._due] < mark]
+
+    def match(self, mask_of: Callable[[pa.RecordBatch, Int64s], Bools]) -> Int64s:
+        """The alive groups for which a function of (keys, axis) is True: looks at all of them."""
+        groups = self.alive()
+        return groups[mask_of(self.keys(groups), self.axis(groups))]
 
     def alive(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.errors import DataProblem
 from millstream.kernels import chains
-from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
+from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
 from millstream.kernels.lives import bury
 from millstream.state import journal as journals
 from millstream.state.bridge import grown
@@ -21,13 +22,20 @@ from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 
 _NONE = np.empty(0, dtype=np.int64)
+_AHEAD = 64
+
+
+def _heads(capacity: int) -> Int32s:
+    if capacity >= 2**31:
+        raise DataProblem("more than two billion rows in one window", hint="use more buckets")
+    return np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int32)
 
 
 class RowWindow:
     """Each row has a key hash, covers an interval [low, high] of the other side's time, and expires by its own axis.
 
     Row numbers are dense, in order of insertion, and hold until the next `insert`, which may compact: the
-    memory of dead rows comes back when they are a third of all and the window has to grow.
+    memory of dead rows comes back when they are half of all and the window has to grow.
     """
 
     def __init__(self, schema: pa.Schema, *, journal: bool = False) -> None:
@@ -40,7 +48,7 @@ class RowWindow:
         self._columns = Columns(self.schema)
         self._calendar = Calendar()
         self._nodes: Int64s = np.empty((0, 4), dtype=np.int64)
-        self._heads: Int64s = np.full(1, -1, dtype=np.int64)
+        self._heads: Int32s = np.full(1, -1, dtype=np.int32)
         self._alive: Bools = np.empty(0, dtype=np.bool_)
         self._matched: Bools = np.empty(0, dtype=np.bool_)
         self._serials: Int64s = _NONE
@@ -85,8 +93,8 @@ class RowWindow:
     def _make_room(self, rows: int) -> None:
         if self._top + rows <= len(self._alive):
             return
-        if (self._top - self._living) * 3 >= self._top:
-            self._compact(room(self._living + rows, 0))
+        if (self._top - self._living) * 2 >= self._top:
+            self._compact(2 * (self._living + rows))
         if self._top + rows > len(self._alive):
             self._resize(room(len(self._alive), self._top + rows))
 
@@ -99,7 +107,7 @@ class RowWindow:
             self._serials = grown(self._serials, capacity, top)
         self._calendar.reserve(capacity)
         if capacity > len(self._heads):
-            self._heads = np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int64)
+            self._heads = _heads(capacity)
             chains.link(self._heads, self._nodes, 0, top)
 
     def _compact(self, capacity: int) -> None:
@@ -117,7 +125,7 @@ class RowWindow:
         self._alive[: len(rows)] = True
         self._due = _NONE
         self._top = len(rows)
-        self._heads = np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int64)
+        self._heads = _heads(capacity)
         chains.link(self._heads, self._nodes, 0, self._top)
 
     def take(self, rows: Int64s) -> pa.RecordBatch:
@@ -142,10 +150,11 @@ class RowWindow:
         wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
         low, high = given(low, np.int64), given(high, np.int64)
         position, row, size = 0, chains.FRESH, min(limit, max(1024, 2 * len(hashes)))
-        while position < len(hashes):
+        begun = np.empty(_AHEAD + 1, dtype=np.int64)
+        while position < len(hashes) and self._top:
             probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
             count, position, row = chains.probe(
-                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows
+                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows, begun
             )
             if count:
                 yield probes[:count], rows[:count]

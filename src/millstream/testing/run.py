@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,7 +19,8 @@ from millstream.plan import nodes
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.launch import Launch, Status, run_local, run_spark
 
-Rows = Sequence[Mapping[str, Any]] | Sequence[Sequence[Any]] | pa.Table
+Rows = Any
+"""A list of dictionaries, a list of tuples in column order, or an Arrow table."""
 
 
 @dataclass

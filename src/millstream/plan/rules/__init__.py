@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from millstream.plan.nodes import Node
 from millstream.plan.rules.merge_projections import merge_projections

@@ -23,7 +23,7 @@ def _change(node: Node) -> Node:
     return node
 
 
-def _sink(node: Node, predicate: exp.Expression) -> Node:
+def _sink(node: Node, predicate: exp.Expr) -> Node:
     needed = columns_of(predicate)
     if isinstance(node, Filter):
         return replace(node, input=_sink(node.input, predicate))

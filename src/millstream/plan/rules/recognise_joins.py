@@ -44,8 +44,8 @@ def _change(node: Node) -> Node:
     return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=_merged(bands))
 
 
-def _split(condition: tuple[exp.Expression, ...]) -> list[exp.Expression]:
-    parts: list[exp.Expression] = []
+def _split(condition: tuple[exp.Expr, ...]) -> list[exp.Expr]:
+    parts: list[exp.Expr] = []
     for part in condition:
         if isinstance(part, exp.Between) and not part.args.get("symmetric"):
             parts.append(exp.GTE(this=part.this.copy(), expression=part.args["low"].copy()))
@@ -55,7 +55,7 @@ def _split(condition: tuple[exp.Expression, ...]) -> list[exp.Expression]:
     return parts
 
 
-def _key(part: exp.Expression, node: Join) -> tuple[exp.Expression, exp.Expression] | None:
+def _key(part: exp.Expr, node: Join) -> tuple[exp.Expr, exp.Expr] | None:
     """`f(left columns) = g(right columns)`, whichever way round it is written."""
     if not isinstance(part, exp.EQ):
         return None
@@ -66,7 +66,7 @@ def _key(part: exp.Expression, node: Join) -> tuple[exp.Expression, exp.Expressi
     return None
 
 
-def _band(part: exp.Expression, node: Join) -> Band | None:
+def _band(part: exp.Expr, node: Join) -> Band | None:
     """`left.ts + a <op> right.ts + b` over progressing times of both sides."""
     if type(part) not in MIRRORED:
         return None
@@ -94,7 +94,7 @@ def _band(part: exp.Expression, node: Join) -> Band | None:
     return Band(x, y, None, gap - 1)
 
 
-def _shifted(expression: exp.Expression) -> tuple[str, int] | None:
+def _shifted(expression: exp.Expr) -> tuple[str, int] | None:
     """A column plus or minus a constant."""
     expression = expression.unnest()
     if isinstance(expression, exp.Column):
@@ -111,7 +111,7 @@ def _shifted(expression: exp.Expression) -> tuple[str, int] | None:
     return None
 
 
-def _derived_time(expression: exp.Expression, side: Node) -> bool:
+def _derived_time(expression: exp.Expr, side: Node) -> bool:
     """A key that is not a time itself but moves on with one, such as `date_trunc('hour', ts)`."""
     if isinstance(expression, exp.Column):
         return False
@@ -119,7 +119,7 @@ def _derived_time(expression: exp.Expression, side: Node) -> bool:
     return rule is not None and rule.column in side.progressing and is_axis(compile_expression(expression, side.schema).type)
 
 
-def _with_column(side: Node, expression: exp.Expression, taken: set[str]) -> tuple[Node, str]:
+def _with_column(side: Node, expression: exp.Expr, taken: set[str]) -> tuple[Node, str]:
     """The side with one more column, hidden, under a name nobody has."""
     number = 0
     while (name := f"__axis_{number}") in taken:

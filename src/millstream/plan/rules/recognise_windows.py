@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-
 from millstream.errors import PlanProblem
 from millstream.plan.nodes import Aggregate, Band, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, Union, Windowed
 from millstream.plan.rules.transform import bottom_up

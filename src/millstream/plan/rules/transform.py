@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
@@ -17,18 +17,18 @@ def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
     return change(node)
 
 
-def columns_of(expression: exp.Expression) -> set[str]:
+def columns_of(expression: exp.Expr) -> set[str]:
     return {c.name for c in expression.find_all(exp.Column)}
 
 
-def substitute(expression: exp.Expression, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+def substitute(expression: exp.Expr, columns: Mapping[str, exp.Expr]) -> exp.Expr:
     """Replace column references by what they stand for."""
 
-    def visit(node: exp.Expression) -> exp.Expression:
+    def visit(node: exp.Expr) -> exp.Expr:
         return columns[node.name].copy() if isinstance(node, exp.Column) and node.name in columns else node
 
     return expression.transform(visit)
 
 
-def conjunction(parts: list[exp.Expression]) -> exp.Expression:
+def conjunction(parts: list[exp.Expr]) -> exp.Expr:
     return exp.and_(*parts, copy=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io.contract import Position, Source, Unit
+from millstream.progress.ets import enabling_timestamp
 from millstream.runtime.ingest import Ingest, Piece
 
 
@@ -23,6 +24,7 @@ class Feed:
         self.units = 0
         self.ended = False
         self.mark = MIN_TIME
+        self.enabled = MIN_TIME
         self.rows = 0
         self.last_arrival = 0
         """When a tuple came last, by the clock: an enabling timestamp grows from there."""
@@ -67,23 +69,11 @@ class Feed:
             self.last_arrival = self.clock.now()
 
     def enable(self) -> Piece | None:
-        """An enabling timestamp, made on demand because the others are ahead and this stream is silent.
-
-        External time: the last mark plus the time that has passed since, less the declared skew (paper 000,
-        section 4). Internal and latent time: the clock. A stream that has not shown a tuple yet can not tell.
-        """
-        stream = self.ingest.stream
-        if self.ended or stream.ets.policy == "none":
+        """An enabling timestamp, because this stream is silent and holds others back."""
+        if self.ended:
             return None
-        if stream.timestamp.kind != "external":
-            mark = self.clock.now()
-        elif self.mark == MIN_TIME:
+        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled)
+        if made is None:
             return None
-        else:
-            mark = self.mark + (self.clock.now() - self.last_arrival) - stream.ets.skew
-        if mark <= self.enabled:
-            return None
-        self.enabled = mark
-        return self.ingest.mark(self.units, mark)
-
-    enabled = MIN_TIME
+        self.enabled = made
+        return self.ingest.mark(self.units, made)
