@@ -12,7 +12,7 @@ KEY = "stream_window"
 """The argument of a Table, Subquery or Select under which its window hangs."""
 
 
-class StreamWindow(exp.Expr):
+class StreamWindow(exp.Expression):
     """`kind` is range, rows or now; `range` and `slide` are microseconds, or tuples for rows; `attribute` is the WA column."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "range": True, "slide": False, "attribute": False}
