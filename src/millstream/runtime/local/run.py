@@ -21,6 +21,10 @@ from millstream.runtime.visible import to_visible, visible
 
 IDLE = 0.002
 """Seconds to sleep when no source has anything new."""
+FLUSH = 0.2
+"""Seconds after which results become visible while input keeps coming."""
+TELL = 0.25
+"""Seconds between two reports of progress."""
 
 
 @dataclass
@@ -70,16 +74,20 @@ class LocalRun:
         try:
             for number, sink in enumerate(self.sinks):
                 self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
-            told = time.monotonic()
+            told = flushed = time.monotonic()
             while not all(feed.ended for feed in self.feeds):
                 if stop is not None and stop.is_set():
                     break
-                if not self.step():
+                idle = not self.step()
+                now = time.monotonic()
+                if idle or now - flushed > FLUSH:
                     self._flush()
-                    time.sleep(IDLE)
-                if on_progress is not None and time.monotonic() - told > 0.25:
-                    told = time.monotonic()
+                    flushed = now
+                if on_progress is not None and now - told > TELL:
+                    told = now
                     on_progress(self.report())
+                if idle:
+                    time.sleep(IDLE)
             self._flush()
             for number, writer in self.writers.items():
                 writer.close()
@@ -91,27 +99,25 @@ class LocalRun:
             raise
 
     def step(self) -> bool:
-        """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to do."""
+        """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
         for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
             piece = feed.next()
             if piece is not None:
                 self._take(piece)
                 return True
-        return self._enable()
+        self._enable()
+        return False
 
-    def _enable(self) -> bool:
+    def _enable(self) -> None:
         """Nothing arrives anywhere: streams that hold others back are asked for enabling timestamps."""
         marks = [max(feed.mark, feed.enabled) for feed in self.feeds if not feed.ended]
         furthest = max([m for m in marks if m < MAX_TIME], default=MIN_TIME)
         waits = any(len(container) for container in self.stage.executor.state)
-        moved = False
         for feed in self.feeds:
             if waits or max(feed.mark, feed.enabled) < furthest:
                 piece = feed.enable()
                 if piece is not None:
                     self._take(piece)
-                    moved = True
-        return moved
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:
