@@ -26,7 +26,7 @@ class Compiled:
 
     __slots__ = ("_node", "columns", "expression", "schema", "type")
 
-    def __init__(self, expression: exp.Expression, schema: pa.Schema, node: Node) -> None:
+    def __init__(self, expression: exp.Expr, schema: pa.Schema, node: Node) -> None:
         self.expression = expression
         self.schema = schema
         self.type: pa.DataType = node.type
@@ -59,7 +59,7 @@ class Compiled:
         return f"Compiled({self.expression.sql('spark')} -> {self.type})"
 
 
-def compile_expression(expression: exp.Expression, schema: pa.Schema) -> Compiled:
+def compile_expression(expression: exp.Expr, schema: pa.Schema) -> Compiled:
     """Type an expression and build its function; every mistake in it is reported here, with its place."""
     compiled = Compiled(expression, schema, Scope(schema).compile(expression))
     try:
@@ -71,7 +71,7 @@ def compile_expression(expression: exp.Expression, schema: pa.Schema) -> Compile
     return compiled
 
 
-def fold_constant(expression: exp.Expression) -> Any:
+def fold_constant(expression: exp.Expr) -> Any:
     """The Python value of an expression without columns; intervals come as int microseconds."""
     node = Scope(pa.schema([])).compile(expression)
     if node.constant is None:
@@ -111,7 +111,7 @@ def _column(expression: exp.Column, scope: Scope) -> Node:
 
 
 @rule(exp.Paren, exp.Alias)
-def _inside(expression: exp.Expression, scope: Scope) -> Node:
+def _inside(expression: exp.Expr, scope: Scope) -> Node:
     return scope.compile(expression.this)
 
 

@@ -49,12 +49,12 @@ class Monotone:
         return Monotone(self.column, kind, self.steps + steps)
 
 
-def monotone(expression: exp.Expression, schema: pa.Schema) -> Monotone | None:
+def monotone(expression: exp.Expr, schema: pa.Schema) -> Monotone | None:
     """How the expression follows its one column, or None when it is not known to never decrease."""
     return _follow(expression, Scope(schema))
 
 
-def _follow(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _follow(expression: exp.Expr, scope: Scope) -> Monotone | None:
     rule = _RULES.get(type(expression))
     if rule is None:
         return None
@@ -64,7 +64,7 @@ def _follow(expression: exp.Expression, scope: Scope) -> Monotone | None:
         return None
 
 
-def _constant(expression: exp.Expression, scope: Scope) -> Node | None:
+def _constant(expression: exp.Expr, scope: Scope) -> Node | None:
     node = scope.compile(expression)
     return node if node.constant is not None and node.constant.is_valid else None
 
@@ -75,11 +75,11 @@ def _column(expression: exp.Column, scope: Scope) -> Monotone | None:
     return Monotone(name, kind) if is_axis(kind) and normal_type(kind) == kind else None
 
 
-def _inside(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _inside(expression: exp.Expr, scope: Scope) -> Monotone | None:
     return _follow(expression.this, scope)
 
 
-def _typed(inner: Monotone, expression: exp.Expression, scope: Scope, *steps: Step) -> Monotone | None:
+def _typed(inner: Monotone, expression: exp.Expr, scope: Scope, *steps: Step) -> Monotone | None:
     """The step, with the type the compiler gives the whole expression; only types on an axis count."""
     kind = scope.compile(expression).type
     return inner.then(kind, *steps) if is_axis(kind) else None
@@ -125,7 +125,7 @@ def _add(expression: Any, scope: Scope) -> Monotone | None:
     return None
 
 
-def _moved(inner: Monotone, expression: exp.Expression, scope: Scope, micros: int) -> Monotone | None:
+def _moved(inner: Monotone, expression: exp.Expr, scope: Scope, micros: int) -> Monotone | None:
     kind = scope.compile(expression).type
     if inner.kind == TIMESTAMP:
         return inner.then(TIMESTAMP, partial(_plus, by=micros))
@@ -197,7 +197,7 @@ def _to_date(expression: Any, scope: Scope) -> Monotone | None:
     return inner and _convert(inner, pa.date32()) if inner and not pa.types.is_integer(inner.kind) else None
 
 
-def _moment(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _moment(expression: exp.Expr, scope: Scope) -> Monotone | None:
     inner = _follow(expression, scope)
     return _convert(inner, TIMESTAMP) if inner and not pa.types.is_integer(inner.kind) else None
 
@@ -210,7 +210,7 @@ def _trunc_days(value: int, unit: str) -> int:
     return int(truncated(np.array([value]), unit)[0])
 
 
-def _date_trunc(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _date_trunc(expression: exp.Expr, scope: Scope) -> Monotone | None:
     inner, unit = _moment(expression.this, scope), truncation_unit(expression)
     if inner is None:
         return None
@@ -219,7 +219,7 @@ def _date_trunc(expression: exp.Expression, scope: Scope) -> Monotone | None:
     return inner.then(TIMESTAMP, partial(_floor, by=DAY), partial(_trunc_days, unit=unit), partial(_times, by=DAY))
 
 
-def _trunc(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _trunc(expression: exp.Expr, scope: Scope) -> Monotone | None:
     inner, unit = _to_date(expression, scope), truncation_unit(expression)
     if inner is None or (unit in MICROS and unit != "week"):
         return inner
@@ -230,13 +230,13 @@ def _year_of(value: int) -> int:
     return int(civil(np.array([value]))[0][0])
 
 
-def _year(expression: exp.Expression, scope: Scope) -> Monotone | None:
+def _year(expression: exp.Expr, scope: Scope) -> Monotone | None:
     inner = _to_date(expression, scope)
     return inner and inner.then(pa.int32(), _year_of)
 
 
 def _unix(size: int) -> Callable[[Any, Scope], Monotone | None]:
-    def rule(expression: exp.Expression, scope: Scope) -> Monotone | None:
+    def rule(expression: exp.Expr, scope: Scope) -> Monotone | None:
         inner = _moment(expression.this, scope)
         return inner and inner.then(pa.int64(), partial(_floor, by=size))
 
@@ -254,7 +254,7 @@ def _named(expression: exp.Anonymous, scope: Scope) -> Monotone | None:
     return inner.then(TIMESTAMP, partial(_times, by=size))
 
 
-_RULES: dict[type[exp.Expression], Callable[[Any, Scope], Monotone | None]] = {
+_RULES: dict[type[exp.Expr], Callable[[Any, Scope], Monotone | None]] = {
     exp.Column: _column,
     exp.Paren: _inside,
     exp.Alias: _inside,

@@ -127,7 +127,7 @@ def rowwise(function: Callable[..., Any], kind: pa.DataType) -> Kernel:
     return kernel
 
 
-def place_of(expression: exp.Expression) -> Place | None:
+def place_of(expression: exp.Expr) -> Place | None:
     """Where the expression stands in the user's text, as far as the parser told."""
     try:
         from millstream.language import place_of as placed

@@ -173,7 +173,7 @@ def _factorial(nodes: Sequence[Node], name: Call) -> Node:
     return call(rowwise(lambda n: math.factorial(n) if 0 <= n <= 20 else None, pa.int64()), pa.int64(), [whole(nodes[0], name.name)])
 
 
-def _simple(name: str, node: type[exp.Expression] | None, kernel: Callable[..., Any]) -> None:
+def _simple(name: str, node: type[exp.Expr] | None, kernel: Callable[..., Any]) -> None:
     function(name, node=node)(lambda nodes, call_: call(_numpy(kernel), pa.float64(), [double(nodes[0], call_.name)]))
 
 

@@ -15,7 +15,7 @@ from millstream.expressions.node import Node, place_of
 Rule = Callable[[Any, "Scope"], Node]
 Function = Callable[[Sequence[Node], "Call"], Node]
 
-RULES: dict[type[exp.Expression], Rule] = {}
+RULES: dict[type[exp.Expr], Rule] = {}
 """Rules by syntax node class."""
 
 FUNCTIONS: dict[str, Function] = {}
@@ -28,7 +28,7 @@ class Scope:
 
     schema: pa.Schema
 
-    def compile(self, expression: exp.Expression) -> Node:
+    def compile(self, expression: exp.Expr) -> Node:
         rule = RULES.get(type(expression))
         if rule is None:
             rule = _rule_of_last_resort(expression)
@@ -38,7 +38,7 @@ class Scope:
             error.at(place_of(expression))
             raise
 
-    def optional(self, expression: exp.Expression | None) -> Node | None:
+    def optional(self, expression: exp.Expr | None) -> Node | None:
         return None if expression is None else self.compile(expression)
 
 
@@ -52,7 +52,7 @@ class Call:
         return TypeProblem(f"{self.name} does not take {types}", hint=hint)
 
 
-def rule(*classes: type[exp.Expression]) -> Callable[[Rule], Rule]:
+def rule(*classes: type[exp.Expr]) -> Callable[[Rule], Rule]:
     """Register a rule for syntax nodes."""
 
     def register(function: Rule) -> Rule:
@@ -64,7 +64,7 @@ def rule(*classes: type[exp.Expression]) -> Callable[[Rule], Rule]:
 
 
 def function(
-    *names: str, at_least: int = 1, at_most: int | None = None, node: type[exp.Expression] | None = None, args: tuple[str, ...] = ("this",)
+    *names: str, at_least: int = 1, at_most: int | None = None, node: type[exp.Expr] | None = None, args: tuple[str, ...] = ("this",)
 ) -> Callable[[Function], Function]:
     """Register a function by its SQL names and, when the parser has a class for it, by class and the order of its fields."""
     most = at_least if at_most is None else at_most
@@ -88,7 +88,7 @@ def function(
 MANY = 1 << 30
 
 
-def _fields(expression: exp.Expression, scope: Scope, args: tuple[str, ...]) -> list[Node]:
+def _fields(expression: exp.Expr, scope: Scope, args: tuple[str, ...]) -> list[Node]:
     """The compiled arguments of a parsed function: its fields in order, lists spliced in."""
     nodes: list[Node] = []
     for name in args:
@@ -109,7 +109,7 @@ def _anonymous(expression: exp.Anonymous, scope: Scope) -> Node:
     return body([scope.compile(e) for e in expression.expressions], Call(name))
 
 
-def _rule_of_last_resort(expression: exp.Expression) -> Rule:
+def _rule_of_last_resort(expression: exp.Expr) -> Rule:
     """Syntax no family handles: say what it is and why it has no place in a scalar expression."""
     if isinstance(expression, exp.AggFunc):
         name = expression.sql_name().lower()

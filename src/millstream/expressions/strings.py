@@ -56,7 +56,7 @@ def _concat_ws(nodes: Sequence[Node], name: Call) -> Node:
     return call(lambda a, by: pc.if_else(pc.is_valid(by), pc.fill_null(a, ""), nothing), STRING, [joined, separator], strict=False)
 
 
-def _plain(name: str, node: type[exp.Expression], kernel: Any, kind: pa.DataType, *aliases: str) -> None:
+def _plain(name: str, node: type[exp.Expr], kernel: Any, kind: pa.DataType, *aliases: str) -> None:
     function(name, *aliases, node=node)(lambda nodes, call_: call(kernel, kind, [text(nodes[0], call_.name)]))
 
 
@@ -181,7 +181,7 @@ def _instr(nodes: Sequence[Node], name: Call) -> Node:
     return call(rowwise(lambda s, p: s.find(p) + 1, pa.int32()), pa.int32(), [subject, part])
 
 
-def _test(name: str, node: type[exp.Expression], arrow: Any, python: Callable[[str, str], bool], *aliases: str) -> None:
+def _test(name: str, node: type[exp.Expr], arrow: Any, python: Callable[[str, str], bool], *aliases: str) -> None:
     def body(nodes: Sequence[Node], call_: Call) -> Node:
         subject, part = text(nodes[0], call_.name), text(nodes[1], call_.name)
         if part.is_constant and part.value is not None:
@@ -251,7 +251,7 @@ def _chr(expression: exp.Chr, scope: Scope) -> Node:
     return call(rowwise(lambda n: chr(n % 256) if n >= 0 else "", STRING), STRING, [whole(scope.compile(expression.expressions[0]), "chr")])
 
 
-def _digest(name: str, node: type[exp.Expression], algorithm: Callable[[bytes], Any], *aliases: str) -> None:
+def _digest(name: str, node: type[exp.Expr], algorithm: Callable[[bytes], Any], *aliases: str) -> None:
     kernel = rowwise(lambda v: algorithm(v if isinstance(v, bytes) else v.encode()).hexdigest(), STRING)
     function(name, *aliases, node=node)(
         lambda nodes, call_: call(kernel, STRING, [nodes[0] if pa.types.is_binary(nodes[0].type) else text(nodes[0], call_.name)])

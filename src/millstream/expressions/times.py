@@ -69,20 +69,20 @@ FIELDS: dict[str, Callable[[Node, str], Node]] = {
     "minute": _of_time(MICROS["minute"], 60),
     "second": _of_time(MICROS["second"], 60),
 }
-_FIELD_FUNCTIONS: tuple[tuple[str, str, type[exp.Expression] | None], ...] = (
+_FIELD_FUNCTIONS: tuple[tuple[str, str, type[exp.Expr] | None], ...] = (
     ("year", "year", exp.Year), ("quarter", "quarter", exp.Quarter), ("month", "month", exp.Month), ("weekofyear", "week", exp.WeekOfYear),
     ("day", "day", exp.Day), ("dayofmonth", "day", exp.DayOfMonth), ("dayofweek", "dayofweek", exp.DayOfWeek), ("weekday", "weekday", None),
     ("dayofyear", "doy", exp.DayOfYear), ("hour", "hour", exp.Hour), ("minute", "minute", exp.Minute), ("second", "second", exp.Second),
 )  # fmt: skip
 
 
-def _register_field(name: str, field: str, node: type[exp.Expression] | None) -> None:
+def _register_field(name: str, field: str, node: type[exp.Expr] | None) -> None:
     function(name)(lambda nodes, call_: FIELDS[field](nodes[0], call_.name))
     if node is not None:
         rule(node)(lambda expression, scope: FIELDS[field](scope.compile(_unwrapped(expression.this)), name))
 
 
-def _unwrapped(expression: exp.Expression) -> exp.Expression:
+def _unwrapped(expression: exp.Expr) -> exp.Expr:
     """The parser wraps arguments of year() and its kin in a conversion to a date, which costs and loses nothing to skip."""
     return expression.this if isinstance(expression, exp.TsOrDsToDate) and not expression.args.get("format") else expression
 
@@ -115,7 +115,7 @@ def _field_of(field: str, node: Node, what: str) -> Node:
 _TRUNCATIONS = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
 
 
-def truncation_unit(expression: exp.Expression) -> str:
+def truncation_unit(expression: exp.Expr) -> str:
     """The unit of date_trunc and trunc, in lower case."""
     unit = expression.args.get("unit")
     word = (unit.name if unit is not None else "").lower()
@@ -187,7 +187,7 @@ def _from_unixtime(expression: exp.UnixToStr, scope: Scope) -> Node:
     return write_times(cast(seconds, TIMESTAMP), expression.args["format"].name, "from_unixtime")
 
 
-def _unix(name: str, size: int, node: type[exp.Expression]) -> None:
+def _unix(name: str, size: int, node: type[exp.Expr]) -> None:
     kernel = raw.on_integers(lambda v: v // size, pa.int64())
     function(name, node=node)(lambda nodes, call_: call(kernel, pa.int64(), [moment(nodes[0], call_.name)]))
 
