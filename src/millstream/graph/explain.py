@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
 from functools import singledispatch
 
 from millstream.core.types import is_hidden
@@ -16,30 +18,40 @@ from millstream.operators.project import Project
 from millstream.operators.select import Select
 from millstream.operators.table_join import TableJoin
 from millstream.plan.explain import band_text, call_text, columns_text, names_text, span, sql_text, time_text, window_text
+from millstream.plan.window import Window
+
+Meanings = dict[str, str]
+UNBROKEN = "\N{NO-BREAK SPACE}"
 
 _STATE = {"GroupTable": "groups", "RowWindow": "tuples", "Registers": "registers"}
 
 
 def explain_graph(graph: Graph) -> str:
     """Every operator with its kind, keys and punctuation rules; then the buffers between them, and the forks."""
+    labels = label_all(graph)
     lines: list[str] = []
     for v in graph.vertices:
-        lines.append(f"#{v.number} {label(v.config)}")
+        lines.append(f"#{v.number} {labels[v.number]}")
         lines += [f"     {line}" for line in _details(v)]
     arcs = [(producer, v, port) for v in graph.vertices for port, producer in enumerate(v.inputs)]
-    lines.append(f"buffers ({len(arcs)})")
-    for producer, v, port in arcs:
-        note = "time-stamp memory (TSM), " if len(v.inputs) > 1 else ""
-        lines.append(f"     #{producer} -> #{v.number}" + (f" port {port}" if len(v.inputs) > 1 else "") + f": {note}{_arc(v, port)}")
+    lines += _list("buffers", [f"#{producer} -> #{v.number}" for producer, v, _ in arcs])
+    registers = [(producer, v, port) for producer, v, port in arcs if len(v.inputs) > 1]
+    lines += _list("arcs with time-stamp memory (TSM)", [f"#{producer} -> #{v.number} port {port}" for producer, v, port in registers])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
-    if forks:
-        lines.append(f"forks ({len(forks)})")
-        lines += [f"     #{n} is read by {', '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()]
+    lines += _list("forks", [f"#{n} to {' and '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()])
     return "\n".join(lines)
+
+
+def _list(title: str, entries: list[str]) -> list[str]:
+    if not entries:
+        return []
+    text = f"{title} ({len(entries)}): {', '.join(entry.replace(' ', UNBROKEN) for entry in entries)}"
+    return [line.replace(UNBROKEN, " ") for line in textwrap.wrap(text, 110, subsequent_indent="     ", break_on_hyphens=False)]
 
 
 def explain_spark(graph: Graph) -> str:
     """What runs in which stage on Spark, and what is shuffled between them by which key."""
+    labels = label_all(graph)
     parts = cut(graph)
     lines: list[str] = []
     for stage in range(INGEST, parts.stages):
@@ -48,11 +60,11 @@ def explain_spark(graph: Graph) -> str:
         else:
             lines.append(f"stage {stage}: stateful, a transformWithState keyed by bucket")
             lines += _shuffles(parts, stage)
-        lines += [f"  #{v.number} {label(v.config)}" for v in parts.members(stage) if not isinstance(v.config, Deliver)]
-        delivered = [v for v in parts.members(stage) if isinstance(v.config, Deliver)]
-        lines += [f"  #{v.number} {label(v.config)}: written here, committed once a micro-batch" for v in delivered]
+        for v in parts.members(stage):
+            note = ": written by the tasks, committed once a micro-batch" if isinstance(v.config, Deliver) else ""
+            lines.append(f"  #{v.number} {labels[v.number]}{note}")
     stages = parts.stages
-    lines.append(f"{stages} shuffle{'' if stages == 1 else 's'} per micro-batch; buckets: SET execution.buckets, by default one a core")
+    lines.append(f"{stages} shuffle{'' if stages == 1 else 's'} a micro-batch; buckets: SET execution.buckets, by default one a core")
     return "\n".join(lines)
 
 
@@ -64,11 +76,6 @@ def _by(keys: Keys) -> str:
     if keys is None:
         return "to any bucket"
     return f"by {', '.join(keys)}" if keys else "to one bucket"
-
-
-def _arc(v: Vertex, port: int) -> str:
-    keys = v.config.needs.keys[port] if port < len(v.config.needs.keys) else None
-    return "tuples and punctuations" + ("" if keys is None else f", met {_by(keys)}")
 
 
 def _details(v: Vertex) -> list[str]:
@@ -96,47 +103,75 @@ def _details(v: Vertex) -> list[str]:
     return lines
 
 
+def label_all(graph: Graph) -> dict[int, str]:
+    """Each operator in one line, as EXPLAIN and pictures show it; hidden columns are told by what they mean."""
+    labels: dict[int, str] = {}
+    known: dict[int, Meanings] = {}
+    for v in graph.vertices:
+        before = {name: text for producer in v.inputs for name, text in known[producer].items()}
+        labels[v.number] = _label(v.config, before)
+        known[v.number] = _meanings(v.config, before)
+    return labels
+
+
 @singledispatch
-def label(config: Config) -> str:
-    """One operator in one line, as EXPLAIN and pictures show it."""
+def _meanings(config: Config, before: Meanings) -> Meanings:
+    """What the hidden columns of the output stand for."""
+    return before
+
+
+@_meanings.register
+def _(config: Project, before: Meanings) -> Meanings:
+    return {name: sql_text(e, before) for name, e in config.columns if is_hidden(name)}
+
+
+@_meanings.register
+def _(config: Aggregate, before: Meanings) -> Meanings:
+    calls = {c.name: call_text(c.function, before.get(str(c.column), c.column), c.distinct) for c in config.calls}
+    return before | {name: text for name, text in calls.items() if is_hidden(name)}
+
+
+@singledispatch
+def _label(config: Config, names: Meanings) -> str:
     return config.label
 
 
-@label.register
-def _(config: Select) -> str:
-    return f"select {sql_text(config.predicate)}"
+@_label.register
+def _(config: Select, names: Meanings) -> str:
+    return f"select {sql_text(config.predicate, names)}"
 
 
-@label.register
-def _(config: Project) -> str:
-    return f"project {columns_text(config.columns)}"
+@_label.register
+def _(config: Project, names: Meanings) -> str:
+    return f"project {columns_text(config.columns, names)}"
 
 
-@label.register
-def _(config: Aggregate) -> str:
-    calls = ", ".join(call_text(c.function, _shown(c.column), c.distinct) for c in config.calls)
+@_label.register
+def _(config: Aggregate, names: Meanings) -> str:
+    calls = ", ".join(call_text(c.function, names.get(str(c.column), c.column), c.distinct) for c in config.calls)
     by = f" by {names_text(config.groups)}" if config.groups else ""
-    return f"aggregate {calls or 'groups'}{by}" + (f", {window_text(config.window)}" if config.window else "")
+    return f"aggregate {calls or 'groups'}{by}" + (f", {_window(config.window, names)}" if config.window else "")
 
 
-@label.register
-def _(config: Distinct) -> str:
-    return f"distinct {names_text(config.columns)}" + (f", {window_text(config.window)}" if config.window else "")
+@_label.register
+def _(config: Distinct, names: Meanings) -> str:
+    return f"distinct {names_text(config.columns)}" + (f", {_window(config.window, names)}" if config.window else "")
 
 
-@label.register
-def _(config: Join) -> str:
-    parts = [f"{a} = {b}" for a, b in zip(config.left_keys, config.right_keys, strict=True)]
+@_label.register
+def _(config: Join, names: Meanings) -> str:
+    keys = zip(config.left_keys, config.right_keys, strict=True)
+    parts = [f"{names.get(a, a)} = {names.get(b, b)}" for a, b in keys]
     parts += [band_text(band, config.pair_schema) for band in config.bands]
-    parts += [sql_text(config.condition)] if config.condition is not None else []
+    parts += [sql_text(config.condition, names)] if config.condition is not None else []
     return f"{config.kind} join" + (f" on {' and '.join(parts)}" if parts else "")
 
 
-@label.register
-def _(config: TableJoin) -> str:
-    return f"{label(config.join)} with table {config.name}"
+@_label.register
+def _(config: TableJoin, names: Meanings) -> str:
+    return f"{_label(config.join, names)} with table {config.name}"
 
 
-def _shown(column: str | None) -> str | None:
-    """A computed argument has a hidden name; it is told by the projection before."""
-    return "..." if column is not None and is_hidden(column) else column
+def _window(window: Window, names: Meanings) -> str:
+    """On the column that the user knows, where a projection has given it a hidden name."""
+    return window_text(replace(window, attribute=names.get(window.attribute, window.attribute)))

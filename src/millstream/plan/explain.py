@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatch
-from typing import Iterable
 
 import pyarrow as pa
 from sqlglot import exp
@@ -51,12 +51,21 @@ def _(node: nodes.TableScan) -> str:
 
 @describe.register
 def _(node: nodes.Filter) -> str:
-    return f"filter {sql_text(node.predicate)}"
+    return f"filter {sql_text(node.predicate, _meanings(node.input))}"
 
 
 @describe.register
 def _(node: nodes.Project) -> str:
-    return f"project {columns_text(node.columns)}"
+    return f"project {columns_text(node.columns, _meanings(node.input))}"
+
+
+def _meanings(node: Node) -> dict[str, str]:
+    """The calls behind the hidden names that an aggregate gives its results."""
+    while isinstance(node, nodes.Filter):
+        node = node.input
+    if not isinstance(node, nodes.Aggregate):
+        return {}
+    return {c.name: call_text(c.function, None if c.argument is None else sql_text(c.argument), c.distinct) for c in node.calls}
 
 
 @describe.register
@@ -83,7 +92,7 @@ def _(node: nodes.Aggregate) -> str:
     calls = ", ".join(call_text(c.function, None if c.argument is None else sql_text(c.argument), c.distinct) for c in node.calls)
     by = f" by {columns_text(node.groups)}" if node.groups else ""
     closed = f", window {window_text(node.window)}" if node.window else f", closed by {_closing(node)}"
-    return f"aggregate {calls or 'groups'}{by}{closed} -> {names_text(node.schema.names)}"
+    return f"aggregate {calls or 'groups'}{by}{closed}"
 
 
 @describe.register
@@ -165,8 +174,7 @@ def band_text(band: Band, schema: pa.Schema) -> str:
     return f"any {right} and {left}"
 
 
-def _shifted(name: str, by: int, length: object) -> str:
-    assert callable(length)
+def _shifted(name: str, by: int, length: Callable[[int], str]) -> str:
     if by == 0:
         return name
     return f"{name} + {length(by)}" if by > 0 else f"{name} - {length(-by)}"
@@ -176,13 +184,13 @@ def call_text(function: str, argument: str | None, distinct: bool) -> str:
     return f"{function}({'distinct ' if distinct else ''}{argument or '*'})"
 
 
-def columns_text(columns: Iterable[tuple[str, exp.Expression]]) -> str:
+def columns_text(columns: Iterable[tuple[str, exp.Expr]], meanings: Mapping[str, str] | None = None) -> str:
     """A select list as one would write it, without the engine's own columns."""
     shown = []
     for name, expression in columns:
         if not is_hidden(name):
-            same = isinstance(expression, exp.Column) and expression.name == name
-            shown.append(name if same else f"{sql_text(expression)} as {name}")
+            text = sql_text(expression, meanings)
+            shown.append(name if text == name else f"{text} as {name}")
     return ", ".join(shown) or "nothing but its time"
 
 
@@ -190,10 +198,11 @@ def names_text(names: Iterable[str]) -> str:
     return ", ".join(name for name in names if not is_hidden(name)) or "nothing but its time"
 
 
-def sql_text(expression: exp.Expression) -> str:
-    """Spark SQL with quotes only around the names that need them."""
+def sql_text(expression: exp.Expr, meanings: Mapping[str, str] | None = None) -> str:
+    """Spark SQL with quotes only around the names that need them, and hidden names replaced by what they mean."""
     plain = expression.copy()
     for identifier in plain.find_all(exp.Identifier):
-        if _PLAIN.fullmatch(identifier.name):
+        if _PLAIN.fullmatch(identifier.name) or identifier.name in (meanings or {}):
             identifier.set("quoted", False)
-    return plain.sql("spark")
+            identifier.set("this", (meanings or {}).get(identifier.name, identifier.name))
+    return plain.sql("spark", identify=False)

@@ -1,0 +1,246 @@
+"""Draws a query graph from left to right: sources, operators (stateful ones shaded), buffers and sinks."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from millstream.graph.explain import label_all
+from millstream.graph.graph import Graph, Vertex
+from millstream.operators.edges import Deliver, Enter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Inches. Text is set in a font of fixed width, so that a box can be made to fit it without asking a renderer.
+FONT = 8.5
+LETTER = FONT * 0.602 / 72
+LINE = FONT * 1.35 / 72
+WRAP = 26
+PAD = 0.12
+GAP_X = 0.55
+GAP_Y = 0.28
+LANE = 0.12  # the height of an arc that passes a layer
+
+COLOURS = {
+    "source": ("#e3f1e5", "#3c7a4b"),
+    "sink": ("#fdf0dc", "#a8731d"),
+    "stateful": ("#c9d8ee", "#2f5a94"),
+    "stateless": ("#ffffff", "#7d8794"),
+}
+MEANING = {"source": "source", "stateless": "stateless operator", "stateful": "operator with state", "sink": "sink"}
+
+
+@dataclass
+class Cell:
+    """A box of the picture, or a lane where an arc passes a layer (`vertex` is None)."""
+
+    layer: int
+    vertex: Vertex | None = None
+    lines: list[str] = field(default_factory=list)
+    kind: str = ""
+    width: float = 0.0
+    height: float = LANE
+    x: float = 0.0
+    y: float = 0.0
+    before: list[Cell] = field(default_factory=list)
+    after: list[Cell] = field(default_factory=list)
+
+
+def picture(graph: Graph, title: str | None = None) -> Figure:
+    """The graph as a matplotlib figure, as large as it needs to be."""
+    layers = _layers(graph)
+    _order(layers)
+    width, height = _place(layers)
+    return _draw(layers, width, height, title)
+
+
+def png(graph: Graph, title: str | None = None) -> bytes:
+    """The picture as the bytes of a PNG file."""
+    out = io.BytesIO()
+    picture(graph, title).savefig(out, format="png", dpi=150)
+    return out.getvalue()
+
+
+def kind_of(vertex: Vertex) -> str:
+    if isinstance(vertex.config, Enter):
+        return "source"
+    if isinstance(vertex.config, Deliver):
+        return "sink"
+    return "stateless" if vertex.config.stateless else "stateful"
+
+
+def _layers(graph: Graph) -> list[list[Cell]]:
+    """A layer per step from the sources; a source stands right before its first consumer, sinks stand last."""
+    depth: dict[int, int] = {}
+    for v in graph.vertices:
+        depth[v.number] = 1 + max((depth[i] for i in v.inputs), default=-1)
+    last = max(depth.values())
+    for v in reversed(graph.vertices):
+        if isinstance(v.config, Deliver):
+            depth[v.number] = last
+        elif isinstance(v.config, Enter):
+            depth[v.number] = min(depth[c] for c, _ in graph.consumers[v.number]) - 1
+    labels = label_all(graph)
+    layers: list[list[Cell]] = [[] for _ in range(last + 1)]
+    cells: dict[int, Cell] = {}
+    for v in graph.vertices:
+        cell = cells[v.number] = _box(v, depth[v.number], labels[v.number])
+        layers[cell.layer].append(cell)
+    for v in graph.vertices:
+        for producer in v.inputs:
+            step = cells[producer]
+            for layer in range(step.layer + 1, depth[v.number]):
+                lane = Cell(layer)
+                layers[layer].append(lane)
+                _join(step, lane)
+                step = lane
+            _join(step, cells[v.number])
+    return layers
+
+
+def _join(producer: Cell, consumer: Cell) -> None:
+    producer.after.append(consumer)
+    consumer.before.append(producer)
+
+
+def _box(v: Vertex, layer: int, label: str) -> Cell:
+    head, _, rest = label.partition(" ")
+    wrapped = textwrap.wrap(rest, WRAP, break_on_hyphens=False) or []
+    if len(wrapped) > 6:
+        wrapped = [*wrapped[:5], wrapped[5][: WRAP - 4] + " ..."]
+    lines = [f"#{v.number} {head}", *wrapped]
+    longest = max(len(line) for line in lines)
+    return Cell(layer, v, lines, kind_of(v), longest * LETTER + 2 * PAD, len(lines) * LINE + 2 * PAD * 0.8)
+
+
+def _order(layers: list[list[Cell]]) -> None:
+    """Put each cell near the middle of those it is joined with, to and fro: fewer arcs cross."""
+    for sweep in range(8):
+        forth = sweep % 2 == 0
+        for layer in layers[1:] if forth else layers[-2::-1]:
+            spots = {id(cell): at for other in layers for at, cell in enumerate(other)}
+
+            def middle(cell: Cell, forth: bool = forth, spots: dict[int, int] = spots) -> float:
+                near = cell.before if forth else cell.after
+                return sum(spots[id(c)] for c in near) / len(near) if near else float(spots[id(cell)])
+
+            layer.sort(key=middle)
+
+
+def _place(layers: list[list[Cell]]) -> tuple[float, float]:
+    """Columns as wide as their widest box; rows in order without touching, each as near to its neighbours as that allows."""
+    x = 0.0
+    for layer in layers:
+        wide = max(cell.width for cell in layer)
+        for cell in layer:
+            cell.x = x + wide / 2
+            cell.width = cell.width or wide
+        x += wide + GAP_X
+    for layer in layers:
+        y = 0.0
+        for cell in layer:
+            cell.y = y + cell.height / 2
+            y += cell.height + GAP_Y
+    for sweep in range(12):
+        for layer in layers[1:] if sweep % 2 == 0 else layers[-2::-1]:
+            _settle(layer, forth=sweep % 2 == 0)
+    low = min(cell.y - cell.height / 2 for layer in layers for cell in layer)
+    for layer in layers:
+        for cell in layer:
+            cell.y -= low
+    return x - GAP_X, max(cell.y + cell.height / 2 for layer in layers for cell in layer)
+
+
+def _settle(layer: list[Cell], forth: bool) -> None:
+    wanted = []
+    for cell in layer:
+        near = cell.before if forth else cell.after
+        wanted.append(sum(c.y for c in near) / len(near) if near else cell.y)
+    # Neighbours that want to overlap become a block around the mean of their wishes, as in isotonic regression.
+    blocks: list[tuple[float, int]] = []  # (the wish for the first cell, members)
+    offsets = [0.0]
+    for a, b in zip(layer, layer[1:], strict=False):
+        offsets.append(offsets[-1] + a.height / 2 + GAP_Y + b.height / 2)
+    for wish, offset in zip(wanted, offsets, strict=True):
+        blocks.append((wish - offset, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (low, m), (high, n) = blocks[-2], blocks[-1]
+            blocks[-2:] = [((low * m + high * n) / (m + n), m + n)]
+    at = 0
+    for start, count in blocks:
+        for cell, offset in zip(layer[at : at + count], offsets[at : at + count], strict=True):
+            cell.y = start + offset
+        at += count
+
+
+def _draw(layers: list[list[Cell]], width: float, height: float, title: str | None) -> Figure:
+    from matplotlib.figure import Figure
+
+    margin, foot, top = 0.25, 0.45, 0.35 if title else 0.0
+    size = (max(width, 5.2) + 2 * margin, height + 2 * margin + foot + top)
+    figure = Figure(figsize=size, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(-margin, size[0] - margin)
+    axes.set_ylim(height + margin + foot, -margin - top)  # the first line on top
+    cells = [cell for layer in layers for cell in layer]
+    for cell in cells:
+        if cell.vertex is not None:
+            for following in cell.after:
+                _arc(axes, cell, following)
+            _paint(axes, cell)
+    if title:
+        axes.text(0, -top * 0.6, title, fontsize=FONT + 2, weight="bold", va="center")
+    _legend(axes, height + margin + foot / 2, [k for k in COLOURS if any(c.kind == k for c in cells)])
+    return figure
+
+
+def _paint(axes: Any, cell: Cell) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    fill, edge = COLOURS[cell.kind]
+    corner = (cell.x - cell.width / 2, cell.y - cell.height / 2)
+    style = f"round,pad=0,rounding_size={0.16 if cell.kind in ('source', 'sink') else 0.05}"
+    axes.add_patch(FancyBboxPatch(corner, cell.width, cell.height, style, facecolor=fill, edgecolor=edge, linewidth=1.3, zorder=3))
+    y = cell.y - (len(cell.lines) - 1) * LINE / 2
+    for number, line in enumerate(cell.lines):
+        text = dict(fontsize=FONT, family="monospace", ha="center", va="center", zorder=4, color="#1c2430", parse_math=False)
+        axes.text(cell.x, y + number * LINE, line, weight="bold" if number == 0 else "normal", **text)
+
+
+def _arc(axes: Any, cell: Cell, following: Cell) -> None:
+    """A curve through the lanes to the next box, level where it leaves and where it arrives."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    points = [(cell.x + cell.width / 2, cell.y)]
+    while following.vertex is None:
+        points += [(following.x - following.width / 2, following.y), (following.x + following.width / 2, following.y)]
+        following = following.after[0]
+    spread = 0.0
+    if len(following.before) > 1:
+        ports = sorted(range(len(following.before)), key=lambda i: following.before[i].y)
+        nearest = min(ports, key=lambda i: abs(following.before[i].y - points[-1][1]))
+        spread = (ports.index(nearest) - (len(ports) - 1) / 2) * min(0.16, following.height / (len(ports) + 1))
+    points.append((following.x - following.width / 2, following.y + spread))
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+        half = (x0 + x1) / 2
+        vertices += [(half, y0), (half, y1), (x1, y1)]
+        codes += [Path.CURVE4] * 3
+    style = dict(arrowstyle="-|>", mutation_scale=9, color="#5b6573", linewidth=1.1, zorder=2, shrinkA=0, shrinkB=0)
+    axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), **style))
+
+
+def _legend(axes: Any, y: float, kinds: list[str]) -> None:
+    from matplotlib.patches import Rectangle
+
+    x = 0.0
+    for kind in kinds:
+        fill, edge = COLOURS[kind]
+        axes.add_patch(Rectangle((x, y - 0.06), 0.2, 0.12, facecolor=fill, edgecolor=edge, linewidth=1))
+        axes.text(x + 0.27, y, MEANING[kind], fontsize=FONT - 1, va="center", color="#4a5360")
+        x += 0.27 + len(MEANING[kind]) * LETTER + 0.25
