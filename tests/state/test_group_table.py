@@ -60,6 +60,7 @@ class Harness:
         names = list(zip(axis.tolist(), *[map(canonical, values_of(column)) for column in columns], strict=True))
         groups, first = self.table.upsert(columns, axis)
         assert self.named(groups) == names
+        assert self.table.lookup(columns, axis).tolist() == groups.tolist()
         new = [names[i] for i in first]
         assert len(set(new)) == len(new) and set(new) == set(names) - set(self.naive)
         numbers = [self.rng.choice([None, self.rng.randrange(-9, 9)]) for _ in range(size)]
@@ -71,6 +72,18 @@ class Harness:
         for name, number, text in zip(names, numbers, texts, strict=True):
             self.naive.setdefault(name, []).append((number, text))
         self.clock += self.rng.randrange(3)
+
+    def lookup(self) -> None:
+        columns = [array_of(field.type, 20, self.rng, self.nulls, self.spread) for field in self.schema]
+        axis = np.array([self.axis() for _ in range(20)], dtype=np.int64)
+        names = list(zip(axis.tolist(), *[map(canonical, values_of(column)) for column in columns], strict=True))
+        groups = self.table.lookup(columns, axis)
+        assert (groups >= 0).tolist() == [name in self.naive for name in names]
+        assert self.named(groups[groups >= 0]) == [name for name in names if name in self.naive]
+
+    def match(self) -> None:
+        groups = self.table.match(lambda keys, axis: (axis > 0) & np.ones(keys.num_rows, dtype=np.bool_))
+        assert sorted(map(repr, self.named(groups))) == sorted(repr(name) for name in self.naive if name[0] > 0)
 
     def expire(self) -> None:
         mark = self.rng.choice([self.clock - 3, self.clock, self.axis()])
@@ -121,7 +134,9 @@ class Harness:
         assert dict(zip(self.named(groups), found, strict=True)) == expected
 
 
-OPERATIONS = st.lists(st.sampled_from(["insert", "insert", "insert", "expire", "discard", "write", "snapshot", "restart"]), max_size=30)
+OPERATIONS = st.lists(
+    st.sampled_from(["insert", "insert", "insert", "lookup", "match", "expire", "discard", "write", "snapshot", "restart"]), max_size=30
+)
 
 
 @given(OPERATIONS, st.integers(0, 2**32), st.booleans())

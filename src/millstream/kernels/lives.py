@@ -1,4 +1,4 @@
-"""Alive flags: marking rows dead, each once, however often they are named."""
+"""Life and death of rows: marking them dead, each once, and moving those that live together."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def bury(alive: Bools, rows: Int64s, buried: Int64s) -> int:
             buried[count] = rows[i]
             count += 1
     return count
+
+
+@compiled
+def squeeze(words: Int64s, rows: Int64s) -> None:
+    """Row i becomes what row `rows[i]` was, in place; rows are ascending, so nothing is overwritten before it is read."""
+    for i in range(len(rows)):
+        if rows[i] != i:
+            for j in range(words.shape[1]):
+                words[i, j] = words[rows[i], j]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.kernels.compiled import Bools, Bytes, Int64s, given, lend
+from millstream.kernels.lives import squeeze
 
 Values = npt.NDArray[Any]
 
@@ -107,6 +108,24 @@ def text_array(offsets: Int64s, data: Bytes, valid: Bools | None, kind: pa.DataT
         raise OverflowError("more than 2 GB of text in one column of a batch")
     starts = offsets if wide else offsets.astype(np.int32)
     return pa.Array.from_buffers(kind, len(offsets) - 1, [_bitmap(valid), pa.py_buffer(starts), pa.py_buffer(data)])
+
+
+def squeezed(array: Values, rows: Int64s, capacity: int) -> Values:
+    """An array of this capacity that begins with the given rows, ascending, of the old one: the old one itself if it fits.
+
+    Fresh memory costs more than the moving: its first touch took 1.2 us per page of 4 KB, 10 ns per row of 32 bytes.
+    """
+    if len(array) == capacity and array.dtype.itemsize == 8:
+        squeeze(array.view(np.int64).reshape(capacity, -1), rows)
+        return array
+    out = np.empty((capacity, *array.shape[1:]), dtype=array.dtype)
+    out[: len(rows)] = array[rows]
+    return out
+
+
+def roomy(capacity: int, needed: int) -> int:
+    """The capacity to go on with after compaction: twice what is needed, or what there is if that is near."""
+    return capacity if 3 * needed <= 2 * capacity and capacity <= 4 * needed else 2 * needed
 
 
 def grown(array: Values, capacity: int, used: int) -> Values:

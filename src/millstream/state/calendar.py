@@ -7,7 +7,7 @@ import numpy as np
 from millstream.core.types import MIN_TIME
 from millstream.kernels import calendar as wheel
 from millstream.kernels.compiled import Bools, Int64s
-from millstream.state.bridge import grown
+from millstream.state.bridge import grown, squeezed
 from millstream.state.column_kinds import room
 
 
@@ -69,9 +69,9 @@ class Calendar:
 
     def keep(self, rows: Int64s, capacity: int) -> None:
         """Row i becomes what row `rows[i]` was, and all of these are in the calendar (again)."""
-        axis = np.empty(capacity, dtype=np.int64)
-        axis[: len(rows)] = self.axis[rows]
-        self.axis, self._following = axis, np.empty(capacity, dtype=np.int64)
+        self.axis = squeezed(self.axis, rows, capacity)
+        if len(self._following) != capacity:
+            self._following = np.empty(capacity, dtype=np.int64)
         self.clear()
         self.add_written(len(rows))
 

@@ -17,6 +17,7 @@ from millstream.state.bridge import (
     flat_values,
     grown,
     is_text,
+    squeezed,
     text_array,
     text_parts,
     validity,
@@ -103,6 +104,7 @@ class FlatColumn:
         dtype: Any = fixed_dtype(kind)
         self._empty = np.empty((0, 2) if pa.types.is_decimal128(kind) else 0, dtype=dtype.base)
         self._values: Values = self._empty
+        self._shared = False  # somebody holds a view of the values
         self._nulls = _Validity()
 
     @property
@@ -113,6 +115,7 @@ class FlatColumn:
         stop = used + len(array)
         if stop > len(self._values):
             self._values = grown(self._values, room(len(self._values), stop), used)
+            self._shared = False
         self._values[used:stop] = flat_values(array)
         self._nulls.append(validity(array), used, len(array))
 
@@ -120,6 +123,8 @@ class FlatColumn:
         values = self._values[first:stop]
         if (stop - first) * 2 < len(self._values):
             values = values.copy()  # a small view would hold on to all of the memory
+        else:
+            self._shared = True
         return fixed_array(values, self._nulls.slice(first, stop), self._kind)
 
     def take(self, rows: Int64s, used: int) -> pa.Array:
@@ -135,11 +140,15 @@ class FlatColumn:
         return self._nulls.equal(rows, array, same)
 
     def keep(self, rows: Int64s, used: int) -> None:
-        self._values = self._values[rows]
+        capacity = len(self._values) if len(self._values) <= 4 * len(rows) else 2 * len(rows)
+        if self._shared:
+            self._values, self._shared = self._values.copy(), False
+        self._values = squeezed(self._values, rows, capacity)
         self._nulls.keep(rows)
 
     def clear(self) -> None:
         self._values = self._empty
+        self._shared = False
         self._nulls = _Validity()
 
 

@@ -13,7 +13,7 @@ from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
 from millstream.state import journal as journals
 from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
-from millstream.state.bridge import grown
+from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
@@ -60,7 +60,7 @@ class GroupTable:
         hashes, injective = self._hash(key_columns, len(axis))
         self._injective &= injective
         dead = self._top - self._living
-        if self._top + min(self._pace, len(axis)) > len(self._tags) and dead * 3 >= self._top and dead >= _SMALLEST:
+        if self._top + min(self._pace, len(axis)) > len(self._tags) and dead * 2 >= self._top and dead >= _SMALLEST:
             self._compact()
         groups, first = np.empty(len(axis), dtype=np.int64), np.empty(len(axis), dtype=np.int64)
         created = self._find(hashes, axis, groups, first)
@@ -168,20 +168,24 @@ class GroupTable:
     def _compact(self) -> None:
         """Give the living groups new numbers, in the same order."""
         groups = self.alive()
-        capacity = room(len(groups) + self._pace, _SMALLEST)
+        capacity = roomy(len(self._tags), max(len(groups) + self._pace, _SMALLEST))
+        same_room = capacity == len(self._tags)
         self._written = int(np.searchsorted(groups, self._written))
         self._keys.keep(groups)
         self._calendar.keep(groups, capacity)
         for accumulator in self._running:
             accumulator.keep(groups, capacity)
-        self._tags = grown(self._tags[groups], capacity, len(groups))
+        self._tags = squeezed(self._tags, groups, capacity)
         if self._journal:
-            self._serials = grown(self._serials[groups], capacity, len(groups))
-            self._touched = grown(self._touched[groups], capacity, len(groups))
+            self._serials = squeezed(self._serials, groups, capacity)
+            self._touched = squeezed(self._touched, groups, capacity)
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._due = _NONE
         self._top = len(groups)
-        self._index(capacity)
+        if same_room:
+            self._slots.fill(0)
+        else:
+            self._index(capacity)
         table.rebuild(self._slots, self._shift, self._tags, self._top)
 
     def discard(self, groups: Int64s) -> None:

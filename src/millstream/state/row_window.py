@@ -16,7 +16,7 @@ from millstream.kernels import chains
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
 from millstream.kernels.lives import bury
 from millstream.state import journal as journals
-from millstream.state.bridge import grown
+from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
@@ -94,7 +94,7 @@ class RowWindow:
         if self._top + rows <= len(self._alive):
             return
         if (self._top - self._living) * 2 >= self._top:
-            self._compact(2 * (self._living + rows))
+            self._compact(roomy(len(self._alive), self._living + rows))
         if self._top + rows > len(self._alive):
             self._resize(room(len(self._alive), self._top + rows))
 
@@ -117,12 +117,8 @@ class RowWindow:
         self._columns.keep(rows)
         self._calendar.keep(rows, capacity)
         for name in ("_nodes", "_matched", "_serials") if self._journal else ("_nodes", "_matched"):
-            old = getattr(self, name)
-            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
-            np.take(old, rows, axis=0, out=new[: len(rows)])
-            setattr(self, name, new)
-        self._alive = np.empty(capacity, dtype=np.bool_)
-        self._alive[: len(rows)] = True
+            setattr(self, name, squeezed(getattr(self, name), rows, capacity))
+        self._alive = np.ones(capacity, dtype=np.bool_)
         self._due = _NONE
         self._top = len(rows)
         self._heads = _heads(capacity)

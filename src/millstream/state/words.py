@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.kernels.compiled import Bools, Int64s, given
-from millstream.state.bridge import grown, validity
+from millstream.state.bridge import grown, squeezed, validity
 
 
 def chosen(groups: Int64s, values: pa.Array | None, mask: Bools | None) -> tuple[Int64s, Int64s | None]:
@@ -44,9 +44,7 @@ class WordRows:
         self.words[first:stop] = 0
 
     def keep(self, groups: Int64s, capacity: int) -> None:
-        words = np.empty((capacity, self.width), dtype=self.dtype)
-        np.take(self.words, groups, axis=0, out=words[: len(groups)])
-        self.words = words
+        self.words = squeezed(self.words, groups, capacity)
 
     def state(self, groups: Int64s) -> list[pa.Array]:
         rows = self.words[groups]
