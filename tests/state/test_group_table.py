@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.kernels.partition import bucket_of
 from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
 from millstream.state.group_table import GroupTable
@@ -169,6 +170,16 @@ def test_null_and_the_number_with_its_hash() -> None:
         table = GroupTable(pa.schema([("k", pa.uint64())]), [])
         groups = [int(table.upsert([pa.array([value], type=pa.uint64())], zero)[0][0]) for value in [*order, *order]]
         assert groups == [0, 1, 0, 1]
+
+
+def test_keys_of_one_bucket_spread_over_all_slots() -> None:
+    numbers = np.arange(200_000)
+    hashes, _, _ = keys.hash_columns([pa.array(numbers)])
+    mine = numbers[bucket_of(hashes, 64) == 5]
+    table = GroupTable(pa.schema([("k", pa.int64())]), [])
+    table.upsert([pa.array(mine)], np.zeros(len(mine), dtype=np.int64))
+    parts = np.add.reduceat(table._slots != 0, np.arange(0, len(table._slots), len(table._slots) // 16))
+    assert parts.min() > 0.5 * len(mine) / 16
 
 
 def test_numbers_hold_until_the_next_upsert() -> None:

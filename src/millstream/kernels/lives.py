@@ -21,6 +21,18 @@ def bury(alive: Bools, rows: Int64s, buried: Int64s) -> int:
 
 
 @compiled
+def flag(flags: Bools, rows: Int64s, fresh: Int64s) -> int:
+    """Set flags; rows that did not have theirs before go to `fresh`."""
+    count = 0
+    for i in range(len(rows)):
+        if not flags[rows[i]]:
+            flags[rows[i]] = True
+            fresh[count] = rows[i]
+            count += 1
+    return count
+
+
+@compiled
 def squeeze(words: Int64s, rows: Int64s) -> None:
     """Row i becomes what row `rows[i]` was, in place; rows are ascending, so nothing is overwritten before it is read."""
     for i in range(len(rows)):

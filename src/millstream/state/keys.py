@@ -18,15 +18,20 @@ _NARROW_DECIMAL = 18  # digits that fit one word
 def key_words(array: pa.Array) -> Int64s | None:
     """One int64 per value such that equal words mean equal keys, or None for types that need more room."""
     kind = array.type
-    if pa.types.is_floating(kind):
-        return canonical_floats(flat_values(array).astype(np.float64)).view(np.int64)
+    dtype = fixed_dtype(kind)
+    if dtype is None:
+        return None
+    if dtype.kind == "f":
+        return canonical_floats(flat_values(array).astype(np.float64, copy=False)).view(np.int64)
     if pa.types.is_decimal128(kind):
         return np.ascontiguousarray(flat_values(array)[:, 0]) if kind.precision <= _NARROW_DECIMAL else None
-    return words_of(array) if fixed_dtype(kind) is not None else None
+    return words_of(array)
 
 
 def plain(array: pa.Array) -> pa.Array:
     """Dictionaries and string views in their plain form, whose hash is the same."""
+    if fixed_dtype(array.type) is not None or is_text(array.type):
+        return array
     if pa.types.is_dictionary(array.type):
         return plain(array.dictionary_decode())
     if pa.types.is_string_view(array.type):
@@ -53,11 +58,13 @@ def hash_column(array: pa.Array) -> tuple[UInt64s, bool]:
     else:
         raise TypeProblem(f"values of type {array.type} can not be keys", hint="CAST them to a string")
     # No value but null may have the hash of null; one in 2^64 has, and then it is the caller who looks at the keys.
-    collides = hashes == NULL_HASH
+    injective = False
+    if words is not None:
+        collides = hashes == NULL_HASH
+        injective = not bool((collides if valid is None else collides & valid).any())
     if valid is not None:
         hashes[~valid] = NULL_HASH
-        collides &= valid
-    return hashes, words is not None and not bool(collides.any())
+    return hashes, injective
 
 
 def hash_columns(columns: Sequence[pa.Array], *, null_is_value: bool = False) -> tuple[UInt64s, Bools, bool]:
@@ -77,7 +84,7 @@ def hash_columns(columns: Sequence[pa.Array], *, null_is_value: bool = False) ->
     valid = np.ones(len(hashes), dtype=np.bool_)
     if not null_is_value:
         for column in columns:
-            found = validity(plain(column))
+            found = validity(column if column.null_count == 0 else plain(column))
             if found is not None:
                 valid &= found
     return hashes, valid, injective

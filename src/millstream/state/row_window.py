@@ -14,7 +14,7 @@ from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import DataProblem
 from millstream.kernels import chains
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
-from millstream.kernels.lives import bury
+from millstream.kernels.lives import bury, flag
 from millstream.state import journal as journals
 from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
@@ -145,7 +145,7 @@ class RowWindow:
         """
         wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
         low, high = given(low, np.int64), given(high, np.int64)
-        position, row, size = 0, chains.FRESH, min(limit, max(1024, 2 * len(hashes)))
+        position, row, size = 0, chains.FRESH, min(limit, max(1024, len(hashes)))
         begun = np.empty(_AHEAD + 1, dtype=np.int64)
         while position < len(hashes) and self._top:
             probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -164,10 +164,10 @@ class RowWindow:
         return np.sort(np.concatenate(found)) if found else _NONE
 
     def mark_matched(self, rows: Int64s) -> None:
+        fresh = np.empty(len(rows), dtype=np.int64)
+        rows = fresh[: flag(self._matched, given(rows, np.int64), fresh)]
         if self._journal:
-            new = np.unique(rows[~self._matched[rows]])
-            self._flagged.append(self._serials[new[new < self._written]])
-        self._matched[rows] = True
+            self._flagged.append(self._serials[rows[rows < self._written]])
 
     def is_matched(self, rows: Int64s) -> Bools:
         return self._matched[rows]
