@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from millstream.graph.explain import label_all
@@ -24,11 +26,14 @@ GAP_X = 0.55
 GAP_Y = 0.28
 LANE = 0.12  # the height of an arc that passes a layer
 
+HEAD = re.compile(r"(\w+ join|\w+) ?(.*)", re.DOTALL)
+NUMBER = re.compile(r"(\d+) (\w+)")  # 10 s stays on one line
+
 COLOURS = {
     "source": ("#e3f1e5", "#3c7a4b"),
-    "sink": ("#fdf0dc", "#a8731d"),
-    "stateful": ("#c9d8ee", "#2f5a94"),
     "stateless": ("#ffffff", "#7d8794"),
+    "stateful": ("#c9d8ee", "#2f5a94"),
+    "sink": ("#fdf0dc", "#a8731d"),
 }
 MEANING = {"source": "source", "stateless": "stateless operator", "stateful": "operator with state", "sink": "sink"}
 
@@ -107,7 +112,8 @@ def _join(producer: Cell, consumer: Cell) -> None:
 
 
 def _box(v: Vertex, layer: int, label: str) -> Cell:
-    head, _, rest = label.partition(" ")
+    head, rest = HEAD.fullmatch(label).groups()  # type: ignore[union-attr]
+    rest = NUMBER.sub("\\1\N{NO-BREAK SPACE}\\2", rest)
     wrapped = textwrap.wrap(rest, WRAP, break_on_hyphens=False) or []
     if len(wrapped) > 6:
         wrapped = [*wrapped[:5], wrapped[5][: WRAP - 4] + " ..."]
@@ -162,7 +168,7 @@ def _settle(layer: list[Cell], forth: bool) -> None:
     # Neighbours that want to overlap become a block around the mean of their wishes, as in isotonic regression.
     blocks: list[tuple[float, int]] = []  # (the wish for the first cell, members)
     offsets = [0.0]
-    for a, b in zip(layer, layer[1:], strict=False):
+    for a, b in pairwise(layer):
         offsets.append(offsets[-1] + a.height / 2 + GAP_Y + b.height / 2)
     for wish, offset in zip(wanted, offsets, strict=True):
         blocks.append((wish - offset, 1))
@@ -227,7 +233,7 @@ def _arc(axes: Any, cell: Cell, following: Cell) -> None:
         spread = (ports.index(nearest) - (len(ports) - 1) / 2) * min(0.16, following.height / (len(ports) + 1))
     points.append((following.x - following.width / 2, following.y + spread))
     vertices, codes = [points[0]], [Path.MOVETO]
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         half = (x0 + x1) / 2
         vertices += [(half, y0), (half, y1), (x1, y1)]
         codes += [Path.CURVE4] * 3
@@ -243,4 +249,4 @@ def _legend(axes: Any, y: float, kinds: list[str]) -> None:
         fill, edge = COLOURS[kind]
         axes.add_patch(Rectangle((x, y - 0.06), 0.2, 0.12, facecolor=fill, edgecolor=edge, linewidth=1))
         axes.text(x + 0.27, y, MEANING[kind], fontsize=FONT - 1, va="center", color="#4a5360")
-        x += 0.27 + len(MEANING[kind]) * LETTER + 0.25
+        x += 0.27 + len(MEANING[kind]) * LETTER * 0.9 + 0.2

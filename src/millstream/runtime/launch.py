@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import tempfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +19,7 @@ from millstream.io import FileSink, LetterBox, open_sink, open_source
 from millstream.io.contract import DeadLetter, Sink, Source
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime.counted import CountedProgram, CountedSink
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
 
@@ -26,6 +30,8 @@ class Status:
 
     tuples_in: dict[str, int] = field(default_factory=dict)
     tuples_out: int = 0
+    written: dict[str, int] = field(default_factory=dict)
+    """Tuples by sink."""
     letters: dict[str, int] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     state_rows: int = 0
@@ -45,6 +51,8 @@ class Launch:
     sinks: list[Sink]
     letters: LetterBox
     settings: Settings
+    counted: list[CountedSink] = field(default_factory=list)
+    """The sinks of the run under way, with their counts."""
 
     @classmethod
     def prepare(cls, pipeline: Pipeline) -> Launch:
@@ -60,6 +68,15 @@ class Launch:
                 entries[number] = (entry, _sink(entry, vertex.config.schema))
         sinks = [entries[number][1] for number in sorted(entries)]
         return cls(graph, sources, sinks, LetterBox(_letters_path(pipeline.settings, sinks)), pipeline.settings)
+
+    def count(self) -> list[CountedSink]:
+        """The sinks for one run, counted from zero."""
+        self.counted = [CountedSink(sink) for sink in self.sinks]
+        return self.counted
+
+    @property
+    def written(self) -> dict[str, int]:
+        return {sink.name: sink.tuples for sink in self.counted}
 
     @property
     def fingerprint(self) -> str:
@@ -81,7 +98,7 @@ def run_local(
     run = LocalRun(
         launch.graph,
         launch.sources,
-        launch.sinks,
+        launch.count(),
         clock=clock,
         batch_size=settings.get("execution.batch"),
         limit=settings.get("execution.limit") or None,
@@ -89,7 +106,7 @@ def run_local(
     )
 
     def status(p: Progress) -> Status:
-        return Status(p.tuples_in, p.tuples_out, p.letters, p.marks, p.state_rows, p.state_bytes, p.seconds)
+        return Status(dict(p.tuples_in), p.tuples_out, launch.written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
 
     final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
     final.stopped = stop is not None and stop.is_set()
@@ -105,7 +122,6 @@ def run_spark(
     on_status: Callable[[Status], None] | None = None,
 ) -> Status:
     """On Spark, until every stream has ended or `stop` is set."""
-    from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
@@ -113,7 +129,11 @@ def run_spark(
     spark = get_session(master)
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
     sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
-    program = HostedProgram(cut(launch.graph), sources, tuple(launch.sinks), buckets, settings.get("execution.batch"), launch.fingerprint)
+    sinks = tuple(launch.count())
+    notes = tempfile.mkdtemp(prefix="millstream-notes-")
+    program = CountedProgram(
+        cut(launch.graph), sources, sinks, buckets, settings.get("execution.batch"), launch.fingerprint, os.path.join(notes, "notes.json")
+    )
     counts: dict[str, int] = {}
 
     def letters(epoch: int, found: object) -> None:
@@ -124,23 +144,32 @@ def run_spark(
         writer.put(unique)
         launch.letters.commit(epoch, [writer.close()])
 
+    began = time.monotonic()
+
+    def status(batches: int) -> Status:
+        written, seconds = launch.written, time.monotonic() - began
+        tuples = dict(program.tally.tuples_in)
+        return Status(tuples, sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+
     def told(p: Progress) -> None:
         if on_status is not None:
-            on_status(Status(tuples_out=p.tuples_out, letters=dict(counts), seconds=p.seconds, batches=p.batch + 1))
+            on_status(status(p.batch + 1))
 
-    summary = run_program(
-        program,
-        master=master,
-        checkpoint=checkpoint,
-        on_progress=told,
-        on_letters=letters,
-        stop_event=stop,
-        units_per_batch=settings.get("source.max_files_per_batch") or None,
-        spark=spark,
-    )
-    final = Status(
-        tuples_out=summary.tuples_out, letters=counts, seconds=summary.seconds, batches=summary.batches, stopped=summary.stopped
-    )
+    try:
+        summary = run_program(
+            program,
+            master=master,
+            checkpoint=checkpoint,
+            on_progress=told,
+            on_letters=letters,
+            stop_event=stop,
+            units_per_batch=settings.get("source.max_files_per_batch") or None,
+            spark=spark,
+        )
+    finally:
+        shutil.rmtree(notes, ignore_errors=True)
+    final = status(summary.batches)
+    final.stopped = summary.stopped
     return _with_letters(final, launch)
 
 
