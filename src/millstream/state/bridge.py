@@ -14,7 +14,7 @@ from millstream.kernels.lives import squeeze
 Values = npt.NDArray[Any]
 
 
-# By the number of a type: asking `pa.types` one question after the other took 4 us per column.
+# By the number of a type: asking `pa.types` one question after the other took 0.45 us for a timestamp, this takes 0.09.
 _DTYPES: dict[int, np.dtype[Any]] = {
     kind.id: np.dtype(dtype)
     for kind, dtype in (

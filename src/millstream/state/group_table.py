@@ -20,6 +20,7 @@ from millstream.state.columns import Columns
 
 _NONE = np.empty(0, dtype=np.int64)
 _SMALLEST = 256
+_AHEAD = 64
 
 
 class GroupTable:
@@ -94,10 +95,10 @@ class GroupTable:
         return hashes, injective
 
     def _find(self, hashes: UInt64s, axis: Int64s, groups: Int64s, first: Int64s) -> int:
-        position, created = 0, 0
+        position, created, ahead = 0, 0, np.empty(_AHEAD + 1, dtype=np.uint64)
         while True:
             position, self._top, created = table.find_or_add(
-                self._slots, self._shift, self._tags, self._calendar.axis, self._top, hashes, axis, position, groups, first, created
+                self._slots, self._shift, self._tags, self._calendar.axis, self._top, hashes, axis, position, groups, first, created, ahead
             )
             if position == len(hashes):
                 return created
