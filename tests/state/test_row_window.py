@@ -31,9 +31,11 @@ class Harness:
         self.segments: list[bytes] = []
         self.clock = 0
         self.size = self.rng.choice([3, 30, 300])
+        self.edges = self.rng.choice([0.0, 0.05])
+        self.jitter = self.rng.choice([0, 2, 20])
 
     def time(self) -> int:
-        return self.rng.choice(EDGES) if self.rng.random() < 0.05 else self.clock + self.rng.randrange(-20, 20)
+        return self.rng.choice(EDGES) if self.rng.random() < self.edges else self.clock + self.rng.randint(-self.jitter, self.jitter)
 
     def interval(self) -> tuple[int, int]:
         low, high = sorted([self.time(), self.time()])

@@ -2,6 +2,10 @@
 
 A row is one node of four words (next, hash, low, high), half a cache line, so that a step along a chain costs
 one miss. Chains run from the newest row to the oldest; dead rows are passed over until the next compaction.
+
+A walk ends early: `slack` is how far any row's high lies below the greatest high before it, so behind a row nobody reaches
+further than its high plus slack. In a stream that is in order (slack 0) a probe never sees the rows that time has left
+behind: with 2.6 rows per key, of them 0.3 in reach, that made 36 ns per tuple out of 145.
 """
 
 from __future__ import annotations
@@ -21,6 +25,18 @@ def link(heads: Int32s, nodes: Int64s, first: int, stop: int) -> None:
         slot = nodes[row, 1] & mask
         nodes[row, 0] = heads[slot]
         heads[slot] = row
+
+
+@compiled
+def disorder(nodes: Int64s, first: int, stop: int, greatest: int, slack: np.uint64) -> tuple[int, np.uint64]:
+    """The greatest high and the slack after rows first..stop-1."""
+    for row in range(first, stop):
+        high = nodes[row, 3]
+        if high >= greatest:
+            greatest = high
+        else:
+            slack = max(slack, np.uint64(greatest) - np.uint64(high))
+    return greatest, slack
 
 
 @compiled
@@ -45,6 +61,7 @@ def probe(
     probes: Int64s,
     rows: Int64s,
     begun: Int64s,
+    slack: np.uint64,
 ) -> tuple[int, int, int]:
     """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from.
 
@@ -74,6 +91,9 @@ def probe(
                 probes[count] = position
                 rows[count] = row
                 count += 1
+            reach = nodes[row, 3]
+            if reach < low[position] and np.uint64(low[position]) - np.uint64(reach) > slack:
+                break
             row = nodes[row, 0]
         position += 1
         row = -2

@@ -52,6 +52,7 @@ class RowWindow:
         self._alive: Bools = np.empty(0, dtype=np.bool_)
         self._matched: Bools = np.empty(0, dtype=np.bool_)
         self._serials: Int64s = _NONE
+        self._greatest, self._slack = MIN_TIME, np.uint64(0)  # of the rows' highs, see `kernels.chains`
         self._top = 0
         self._living = 0
         self._due: Int64s = _NONE  # expired and perhaps not discarded
@@ -80,6 +81,7 @@ class RowWindow:
         stop = first + rows
         chains.fill(self._nodes, first, hashes.view(np.int64), low, high)
         chains.link(self._heads, self._nodes, first, stop)
+        self._greatest, self._slack = chains.disorder(self._nodes, first, stop, self._greatest, np.uint64(self._slack))
         self._calendar.add(high if expiry is None else expiry)
         self._alive[first:stop] = True
         self._matched[first:stop] = False if matched is None else matched
@@ -123,6 +125,7 @@ class RowWindow:
         self._top = len(rows)
         self._heads = _heads(capacity)
         chains.link(self._heads, self._nodes, 0, self._top)
+        self._greatest, self._slack = chains.disorder(self._nodes, 0, self._top, MIN_TIME, np.uint64(0))
 
     def take(self, rows: Int64s) -> pa.RecordBatch:
         return self._columns.take(rows)
@@ -146,11 +149,12 @@ class RowWindow:
         wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
         low, high = given(low, np.int64), given(high, np.int64)
         position, row, size = 0, chains.FRESH, min(limit, max(1024, len(hashes)))
+        slack = np.uint64(self._slack)
         begun = np.empty(_AHEAD + 1, dtype=np.int64)
         while position < len(hashes) and self._top:
             probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
             count, position, row = chains.probe(
-                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows, begun
+                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows, begun, slack
             )
             if count:
                 yield probes[:count], rows[:count]
