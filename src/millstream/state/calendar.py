@@ -26,6 +26,7 @@ class Calendar:
 
     def clear(self) -> None:
         self._rows = 0
+        self._popped: Int64s = np.empty(0, dtype=np.int64)  # by `due`, and perhaps still alive
         self._heads = np.full(wheel.LISTS, -1, dtype=np.int64)
         self._tails = np.full(wheel.LISTS, -1, dtype=np.int64)
 
@@ -66,6 +67,16 @@ class Calendar:
         if not wheel.ascending(rows):
             rows.sort()
         return rows
+
+    def due(self, mark: int, alive: Bools) -> Int64s:
+        """Like `pop`, but rows popped before that are still alive come again."""
+        rows = self.pop(mark, alive)
+        left = self._popped[alive[self._popped]]
+        if not len(left):
+            self._popped = rows
+            return rows
+        self._popped = np.sort(np.concatenate([left, rows]))
+        return self._popped[self.axis[self._popped] < mark]
 
     def keep(self, rows: Int64s, capacity: int) -> None:
         """Row i becomes what row `rows[i]` was, and all of these are in the calendar (again)."""

@@ -49,7 +49,6 @@ class GroupTable:
         self._living = 0
         self._pace = 0  # how many groups a batch brings, of late
         self._injective = True  # equal hashes have always proved equal keys so far
-        self._due: Int64s = _NONE  # expired and perhaps not discarded
         self._written = 0  # groups below this one are in the journal
         self._gone: list[Int64s] = []  # serials of groups in the journal that were discarded since
 
@@ -181,12 +180,8 @@ class GroupTable:
             self._serials = squeezed(self._serials, groups, capacity)
             self._touched = squeezed(self._touched, groups, capacity)
         self._alive = np.ones(capacity, dtype=np.bool_)
-        self._due = _NONE
         self._top = len(groups)
-        if same_room:
-            self._slots.fill(0)
-        else:
-            self._index(capacity)
+        self._slots.fill(0) if same_room else self._index(capacity)
         table.rebuild(self._slots, self._shift, self._tags, self._top)
 
     def discard(self, groups: Int64s) -> None:
@@ -228,13 +223,7 @@ class GroupTable:
 
     def expire(self, mark: int) -> Int64s:
         """The alive groups with axis < mark, in order of creation. They stay until discarded."""
-        groups = self._calendar.pop(mark, self._alive)
-        left = self._due[self._alive[self._due]]
-        if not len(left):
-            self._due = groups
-            return groups
-        self._due = np.sort(np.concatenate([left, groups]))
-        return self._due[self._calendar.axis[self._due] < mark]
+        return self._calendar.due(mark, self._alive)
 
     def match(self, mask_of: Callable[[pa.RecordBatch, Int64s], Bools]) -> Int64s:
         """The alive groups for which a function of (keys, axis) is True: looks at all of them."""

@@ -55,7 +55,6 @@ class RowWindow:
         self._greatest, self._slack = MIN_TIME, np.uint64(0)  # of the rows' highs, see `kernels.chains`
         self._top = 0
         self._living = 0
-        self._due: Int64s = _NONE  # expired and perhaps not discarded
         self._written = 0  # rows below this one are in the journal
         self._gone: list[Int64s] = []  # serials of rows in the journal that were discarded since
         self._flagged: list[Int64s] = []  # the same for matched flags
@@ -121,7 +120,6 @@ class RowWindow:
         for name in ("_nodes", "_matched", "_serials") if self._journal else ("_nodes", "_matched"):
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
-        self._due = _NONE
         self._top = len(rows)
         self._heads = _heads(capacity)
         chains.link(self._heads, self._nodes, 0, self._top)
@@ -180,13 +178,7 @@ class RowWindow:
 
     def expire(self, mark: int) -> Int64s:
         """The alive rows with expiry < mark, in order of insertion. They stay alive and readable until discarded."""
-        rows = self._calendar.pop(mark, self._alive)
-        left = self._due[self._alive[self._due]]
-        if not len(left):
-            self._due = rows
-            return rows
-        self._due = np.sort(np.concatenate([left, rows]))
-        return self._due[self._calendar.axis[self._due] < mark]
+        return self._calendar.due(mark, self._alive)
 
     def alive_rows(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])
