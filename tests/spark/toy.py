@@ -55,6 +55,9 @@ class FileWords:
         words = Path(unit.detail["path"]).read_text().split()
         yield Reading(pa.record_batch([pa.array(words, pa.string())], names=["word"]))
 
+    def arrived(self, unit: Unit) -> int | None:
+        return None
+
     def finished(self, position: Position) -> bool:
         return bool(position["files"] >= len(self._files()))
 
@@ -245,7 +248,9 @@ class ToyProgram:
     fingerprint: str = ""
     seen: dict[str, int] = field(default_factory=dict)
 
-    def ingest(self, stream: int, unit: Unit) -> Iterator[Outcome]:
+    def noted(self, notes: Sequence[Any]) -> None: ...
+
+    def ingest(self, stream: int, unit: Unit, entered: int = 0) -> Iterator[Outcome]:
         for reading in self.sources[stream][1].read(unit, 1024):
             words = reading.batch.column(0).to_pylist()
             if "unreadable" in words:
@@ -259,6 +264,9 @@ class ToyProgram:
                 mine = Counter(word for word in words if home(word, self.buckets) == bucket)
                 packets.append(Packet(bucket, stream, (unit.number, 0, 0), pack({"counts": sorted(mine.items())})))
             yield Outcome(packets=tuple(packets))
+
+    def noted(self, notes: object) -> None:
+        pass
 
     def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
         if self.stages and mark is None:

@@ -59,6 +59,9 @@ class Source(Protocol):
 
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]: ...
 
+    def arrived(self, unit: Unit) -> int | None:
+        """When the unit's tuples came (microseconds), where that is known better than by when they are read."""
+
     def finished(self, position: Position) -> bool:
         """True when a bounded source has nothing beyond this position."""
 

@@ -117,6 +117,12 @@ class FileSource:
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
         return read_file(self.owner, self.reader, unit.detail["file"], batch_size)
 
+    def arrived(self, unit: Unit) -> int | None:
+        try:
+            return os.stat(unit.detail["file"]).st_mtime_ns // 1000
+        except OSError:
+            return None
+
     def finished(self, position: Position) -> bool:
         return self.bounded and not self._fresh(position)
 

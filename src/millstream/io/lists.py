@@ -70,6 +70,9 @@ class ListSource:
             lines: Int64s = numbered(start + 1, piece.num_rows)
             yield Reading(piece, file=f"{self.name}[{unit.number}]", lines=lines)
 
+    def arrived(self, unit: Unit) -> int | None:
+        return None
+
     def finished(self, position: Position) -> bool:
         with self._lock:
             return self._ended and int(position["units"]) >= len(self._batches)

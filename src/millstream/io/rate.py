@@ -122,6 +122,9 @@ class RateSource:
             text = f"stream {self.name}: column `{column.name}`: `{self.formulas[column.name]}` does not fit {type_name(column.type)}"
             raise SourceProblem(text, hint="declare another type or use CAST") from error
 
+    def arrived(self, unit: Unit) -> int | None:
+        return None
+
     def finished(self, position: Position) -> bool:
         return self.rows is not None and int(position["rows"]) >= self.rows
 

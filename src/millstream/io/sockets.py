@@ -180,6 +180,9 @@ class SocketSource:
                 raise SourceProblem(f"stream {self.name}: can not read the spool {unit.detail['file']}: {error.strerror}") from error
         yield from self.reader.read(io.BytesIO(text), where, batch_size, unit.detail["first"])
 
+    def arrived(self, unit: Unit) -> int | None:
+        return None
+
     def finished(self, position: Position) -> bool:
         self._recall()
         with self._changed:

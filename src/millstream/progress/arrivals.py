@@ -37,6 +37,8 @@ class Step:
     done: bool = False
     ended: bool = False
     """The whole stream is over."""
+    enabling: bool = False
+    """An enabling timestamp: the mark is the clock's, not the tuples'."""
 
 
 @dataclass

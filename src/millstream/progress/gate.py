@@ -71,6 +71,11 @@ class Gate:
         """The low-water mark of the stream as far as it has come."""
         return int(self.registers.get("mark", MIN_TIME))
 
+    @property
+    def tuples_mark(self) -> int:
+        """The mark that the stream's own tuples have led to, without enabling timestamps."""
+        return int(self.registers.get("tuples' mark", MIN_TIME))
+
     def take(self, block: Block, step: Step) -> tuple[Block, list[Broken]]:
         """One block of a unit with the step it ends; the promises that hold after it, and those that it broke."""
         number = step.unit.number
@@ -86,6 +91,8 @@ class Gate:
         broken = [Broken(self.stream.name, step.unit, p) for p in self._broken(step, before)]
         if step.ended:
             return Block(batch, (*promises, Punctuation.end())), broken
+        if not step.enabling:
+            self.registers.raise_to("tuples' mark", step.mark)
         if self.registers.raise_to("mark", step.mark):
             promises += self._translate(Punctuation.linear(self.stream.time, step.mark))
         rows = int(self.registers.get("rows before", 0)) + step.rows

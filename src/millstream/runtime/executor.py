@@ -9,6 +9,7 @@ from millstream.core.letters import DeadLetter
 from millstream.graph.graph import Vertex
 from millstream.operators.contract import Buffer, Container, Inputs, Operator, Output
 from millstream.operators.edges import Deliver, Enter
+from millstream.state.registers import Registers
 
 Outlet = Callable[[int, Block], None]
 """Called with a vertex and a block it has put out, for arcs that leave this executor."""
@@ -77,6 +78,15 @@ class Executor:
     def take_letters(self) -> list[DeadLetter]:
         letters, self.letters = self.letters, []
         return letters
+
+    @property
+    def held(self) -> int:
+        """Tuples and groups that wait for progress; registers are not among them."""
+        return sum(len(container) for container in self.state if not isinstance(container, Registers))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(container.nbytes for container in self.state)
 
     @property
     def state(self) -> list[Container]:

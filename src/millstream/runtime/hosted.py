@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
+from millstream.core.types import MIN_TIME
 from millstream.graph.cut import Crossing, Cut
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
 from millstream.progress.arrivals import Step
 from millstream.runtime.ingest import Ingest, Piece
-from millstream.runtime.program import Outcome, Packet
+from millstream.progress.ets import enabling_timestamp
+from millstream.runtime.program import Note, Outcome, Packet
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
+
+
+ETS_STEP = 300_000
+"""Microseconds between two enabling timestamps of a stream."""
 
 
 @dataclass
@@ -31,10 +40,13 @@ class HostedProgram:
     buckets: int
     batch_size: int = 1 << 16
     fingerprint: str = ""
+    notes_path: str = ""
+    """A file by which the user's process tells the source's what the buckets said; both are on the driver's host."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
+    _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_ingests": {}}
+        return {**self.__dict__, "_ingests": {}, "_notes": {}}
 
     @property
     def stages(self) -> int:
@@ -68,6 +80,48 @@ class HostedProgram:
     def stage(self, index: int, bucket: int) -> HostedStage:
         return HostedStage(self, index, bucket)
 
+    def noted(self, notes: Sequence[Note]) -> None:
+        """What the buckets say after a micro-batch, for whoever asks how the run goes, and for enabling timestamps."""
+        for note in notes:
+            self._notes[note.stage, note.bucket] = note
+        if self.notes_path and self._notes:
+            waits = any(note.held for note in self._notes.values())
+            temporary = self.notes_path + ".new"
+            with open(temporary, "w") as file:
+                json.dump({"waits": waits, "marks": self.marks}, file)
+            os.replace(temporary, self.notes_path)
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """The low-water mark that each stream's own tuples have led to, as far as buckets have told."""
+        marks: dict[str, int] = {}
+        for note in self._notes.values():
+            for name, mark in note.marks:
+                marks[name] = max(marks.get(name, mark), mark)
+        return marks
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Tuples and groups in the stages' state, and their bytes."""
+        return sum(n.held for n in self._notes.values()), sum(n.state_bytes for n in self._notes.values())
+
+    def ets(self, stream: int, state: Mapping[str, Any], now: int) -> int | None:
+        """The enabling timestamp that a silent stream makes when a bucket waits for progress; asked by the source."""
+        declared = self.cut.graph.sources[stream].config.stream  # type: ignore[attr-defined]
+        if self.sources[stream][1].bounded or declared.ets.policy == "none":
+            return None
+        try:
+            with open(self.notes_path) as file:
+                told = json.load(file)
+        except (OSError, ValueError):
+            return None
+        if not told["waits"] and declared.ets.policy == "on-demand":
+            return None
+        last = MIN_TIME if state["mark"] is None else int(state["mark"])
+        made = enabling_timestamp(declared, int(told["marks"].get(declared.name, MIN_TIME)), int(state["arrived"]), now, last)
+        # A micro-batch costs Spark 0.2 s: finer steps would only keep it busy.
+        return None if made is None or made < last + ETS_STEP else made
+
     def late(self, stream: str, unit: Unit, punctuation: object) -> list[DeadLetter]:
         number = next(i for i, (name, _) in enumerate(self.sources) if name == stream)
         return self._ingest(number).late_letters(unit, punctuation)  # type: ignore[arg-type]
@@ -81,6 +135,7 @@ class HostedStage:
 
     def __init__(self, program: HostedProgram, index: int, bucket: int) -> None:
         self.program = program
+        self.index = index
         self.bucket = bucket
         self.crossings = {c.number: c for c in program.cut.into(index)}
         self.packets: list[Packet] = []
@@ -114,7 +169,11 @@ class HostedStage:
         letters = self.running.take_letters()
         for broken in self.running.take_broken():
             letters += self.program.late(broken.stream, broken.unit, broken.punctuation)
-        return Outcome(tuple(self.packets), tuple(self.results), tuple(letters))
+        return Outcome(tuple(self.packets), tuple(self.results), tuple(letters), self._note())
+
+    def _note(self) -> Note:
+        executor = self.running.executor
+        return Note(self.index, self.bucket, executor.held, tuple(self.running.marks(enabling=False).items()), executor.nbytes)
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):

@@ -75,7 +75,7 @@ class Ingest:
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
         unit = Unit(number)
-        step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True)
+        step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True, enabling=True)
         return self._piece(Block(empty_batch(self.stream.schema)), step, [])
 
     def _piece(self, block: Block, step: Step, letters: list[DeadLetter]) -> Piece:

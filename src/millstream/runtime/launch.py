@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, SetupProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, LetterBox, open_sink, open_source
@@ -55,7 +57,9 @@ class Launch:
     """The sinks of the run under way, with their counts."""
 
     @classmethod
-    def prepare(cls, pipeline: Pipeline) -> Launch:
+    def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
+        """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
+        run = None if checkpoint is None else _run_name(checkpoint)
         graph = pipeline.graph()
         streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
         sources = {stream.name: _source(stream) for stream in streams}
@@ -65,9 +69,10 @@ class Launch:
             entry: SinkEntry = config.sink  # type: ignore[attr-defined]
             number: int = config.number  # type: ignore[attr-defined]
             if number not in entries:
-                entries[number] = (entry, _sink(entry, vertex.config.schema))
+                entries[number] = (entry, _sink(entry, vertex.config.schema, run))
         sinks = [entries[number][1] for number in sorted(entries)]
-        return cls(graph, sources, sinks, LetterBox(_letters_path(pipeline.settings, sinks)), pipeline.settings)
+        letters = LetterBox(_letters_path(pipeline.settings, sinks), run or "letters")
+        return cls(graph, sources, sinks, letters, pipeline.settings)
 
     def count(self) -> list[CountedSink]:
         """The sinks for one run, counted from zero."""
@@ -190,8 +195,25 @@ def _source(stream: Stream) -> Source:
     return source
 
 
-def _sink(entry: SinkEntry, schema: object) -> Sink:
+def _run_name(checkpoint: str) -> str:
+    """A name drawn when the checkpoint is made and kept in it, so that it goes when the checkpoint goes."""
+    if "://" in checkpoint:
+        return hashlib.sha256(checkpoint.encode()).hexdigest()[:12]
+    path = os.path.join(checkpoint, "millstream-run")
+    try:
+        os.makedirs(checkpoint, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(path, "x") as file:
+            file.write(uuid.uuid4().hex[:12])
+        with open(path) as file:
+            return file.read().strip()
+    except OSError as error:
+        raise SetupProblem(f"the checkpoint {checkpoint} can not be used: {error.strerror}", hint="choose another directory") from None
+
+
+def _sink(entry: SinkEntry, schema: object, run: str | None) -> Sink:
     sink: Sink = entry.sink if entry.sink is not None else open_sink(entry.name, entry.options, entry.place)
+    if run is not None and isinstance(sink, FileSink) and "run" not in entry.options:
+        sink = sink.with_run(run)
     try:
         sink.check(visible(schema))
     except MillstreamError as problem:

@@ -23,12 +23,26 @@ class Packet:
 
 
 @dataclass(frozen=True)
+class Note:
+    """What a bucket tells the driver after a micro-batch. A lost note costs a moment, never an answer."""
+
+    stage: int
+    bucket: int
+    held: int
+    """Tuples and groups that wait here for progress."""
+    marks: tuple[tuple[str, int], ...] = ()
+    """The low-water mark that each stream's own tuples have led to."""
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one micro-batch of a stage, or one unit of ingest, put out."""
 
     packets: tuple[Packet, ...] = ()  # to the next stage
     results: tuple[tuple[int, bytes], ...] = ()  # (sink number, packed block)
     letters: tuple[DeadLetter, ...] = ()
+    note: Note | None = None
 
 
 class Stage(Protocol):
@@ -57,13 +71,16 @@ class Program(Protocol):
     @property
     def stages(self) -> int: ...
 
-    def ingest(self, stream: int, unit: Unit) -> Iterator[Outcome]:
+    def ingest(self, stream: int, unit: Unit, entered: int) -> Iterator[Outcome]:
         """Read one unit: typed tuples through the stateless prefix, packed per bucket of stage 0."""
 
     def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
         """Progress without tuples: an enabling timestamp, or the end of the stream when mark is None."""
 
     def stage(self, index: int, bucket: int) -> Stage: ...
+
+    def noted(self, notes: Sequence[Note]) -> None:
+        """In the user's process, after each micro-batch: what the buckets had to say."""
 
     def rows(self, sink: int, block: bytes) -> object:
         """The tuples of a packed block as a record batch in the sink's schema, hidden columns dropped."""

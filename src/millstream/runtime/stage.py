@@ -96,11 +96,12 @@ class RunningStage:
     def take_letters(self) -> list[DeadLetter]:
         return self.executor.take_letters()
 
-    def marks(self) -> dict[str, int]:
-        """The low-water mark of each stream that enters here."""
+    def marks(self, *, enabling: bool = True) -> dict[str, int]:
+        """The low-water mark of each stream that enters here, with or without its enabling timestamps."""
         found: dict[str, int] = {}
         for gate in self.gates.values():
-            found[gate.stream.name] = max(found.get(gate.stream.name, gate.mark), gate.mark)
+            mark = gate.mark if enabling else gate.tuples_mark
+            found[gate.stream.name] = max(found.get(gate.stream.name, mark), mark)
         return found
 
     @property

@@ -26,6 +26,7 @@ class Feed:
         self.mark = MIN_TIME
         self.enabled = MIN_TIME
         self.rows = 0
+        self.arrived: int | None = None
         self.last_arrival = 0
         """When a tuple came last, by the clock: an enabling timestamp grows from there."""
 
@@ -42,6 +43,7 @@ class Feed:
                 return self._end()
             if self.waiting:
                 unit = self.waiting.pop(0)
+                self.arrived = self.source.arrived(unit)
                 self.units = unit.number + 1
                 self.reading = self.ingest.read(unit, self.clock.now())
         return None
@@ -66,7 +68,7 @@ class Feed:
         for arrival in piece.arrivals:
             self.mark = max(self.mark, arrival.step.mark)
         if piece.rows:
-            self.last_arrival = self.clock.now()
+            self.last_arrival = self.arrived or self.clock.now()
 
     def enable(self) -> Piece | None:
         """An enabling timestamp, because this stream is silent and holds others back."""

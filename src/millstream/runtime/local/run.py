@@ -112,7 +112,7 @@ class LocalRun:
         """Nothing arrives anywhere: streams that hold others back are asked for enabling timestamps."""
         marks = [max(feed.mark, feed.enabled) for feed in self.feeds if not feed.ended]
         furthest = max([m for m in marks if m < MAX_TIME], default=MIN_TIME)
-        waits = any(len(container) for container in self.stage.executor.state)
+        waits = self.stage.executor.held > 0
         for feed in self.feeds:
             if waits or max(feed.mark, feed.enabled) < furthest:
                 piece = feed.enable()
@@ -143,8 +143,8 @@ class LocalRun:
     def report(self) -> Progress:
         self.progress.tuples_in = {feed.ingest.stream.name: feed.rows for feed in self.feeds}
         self.progress.marks = self.stage.marks()
-        self.progress.state_rows = sum(len(c) for c in self.stage.executor.state)
-        self.progress.state_bytes = sum(c.nbytes for c in self.stage.executor.state)
+        self.progress.state_rows = self.stage.executor.held
+        self.progress.state_bytes = self.stage.executor.nbytes
         self.progress.seconds = time.monotonic() - self.began
         return self.progress
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -99,6 +99,7 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
     parts: dict[int, list[Part]] = {sink: [] for sink in range(len(program.sinks))}
     writers: dict[int, Writer] = {}
     letters: list[DeadLetter] = []
+    notes: list[Any] = []
     for row in rows:
         if row.epoch != epoch:
             raise AssertionError(f"the source counts micro-batch {row.epoch} where Spark counts {epoch}")
@@ -107,6 +108,8 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
             counter.tuples += row.first
         elif row.kind == wire.LETTERS:
             letters += pickle.loads(row.payload)
+        elif row.kind == wire.NOTE:
+            notes.append(pickle.loads(row.payload))
         else:
             batch = cast(pa.RecordBatch, program.rows(row.port, row.payload))
             if batch.num_rows:
@@ -119,4 +122,5 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
     counter.letters += len(letters)
     for number, sink_parts in parts.items():
         program.sinks[number].commit(epoch, sink_parts)
+    program.noted(notes)
     return tuple(letters)

@@ -24,7 +24,8 @@ TARGET_SECONDS = 2.0
 """What an adaptive micro-batch should take: long beside Spark's 0.2 s of overhead, short beside a worker's memory."""
 
 StreamState = Mapping[str, Any]
-"""{"at": the source's position, "units": units taken so far, "mark": the last ETS or None, "ended": bool}"""
+"""{"at": the source's position, "units": units taken so far, "clock": when the last of them was taken (microseconds),
+"arrived": when they had come, "mark": the last ETS or None, "ended": bool}"""
 
 
 def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int) -> dict[str, str]:
@@ -62,10 +63,12 @@ class Errand:
     number: int
     unit: Unit | None = None
     mark: int | None = None
+    entered: int = 0
+    """When the unit was taken, by the offset: a replay must stamp its tuples with the same time."""
 
     def outcomes(self, program: Program) -> Iterator[Outcome]:
         if self.unit is not None:
-            return program.ingest(self.stream, self.unit)
+            return program.ingest(self.stream, self.unit, self.entered)
         return program.mark(self.stream, self.number, self.mark)
 
 
@@ -93,7 +96,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     def initialOffset(self) -> dict[str, Any]:
         with sealed():
             streams = {
-                name: {"at": dict(source.initial()), "units": 0, "mark": None, "ended": False}
+                name: {"at": dict(source.initial()), "units": 0, "clock": 0, "arrived": 0, "mark": None, "ended": False}
                 for name, source in self.shipment.open().sources
             }
             return {"shape": self.shape, "step": 0, "streams": streams}
@@ -120,12 +123,15 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         at = dict(source.latest(state["at"], limit))
         moved = {**state, "at": at}
         if at != state["at"]:
-            moved["units"] = state["units"] + len(source.units(state["at"], at))
+            units = source.units(state["at"], at)
+            moved["units"] = state["units"] + len(units)
+            moved["clock"] = max(now_us(), state["clock"])
+            moved["arrived"] = max((source.arrived(unit) or moved["clock"] for unit in units), default=moved["clock"])
         if source.bounded and source.finished(at):
             moved["ended"] = True
         elif moved["units"] == state["units"]:
             ets = getattr(program, "ets", None)
-            mark = ets(number, state, time.time_ns() // 1000) if ets is not None else None
+            mark = ets(number, state, now_us()) if ets is not None else None
             if mark is not None and (state["mark"] is None or mark > state["mark"]):
                 moved["mark"] = mark
         return moved
@@ -139,7 +145,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             for number, (name, source) in enumerate(program.sources):
                 before, after = start["streams"][name], end["streams"][name]
                 if after["at"] != before["at"]:
-                    reads += [Errand(number, unit.number, unit) for unit in source.units(before["at"], after["at"])]
+                    reads += [Errand(number, u.number, u, entered=after["clock"]) for u in source.units(before["at"], after["at"])]
                 if after["ended"] and not before["ended"]:
                     marks.append(Errand(number, after["units"]))
                 elif after["mark"] != before["mark"]:
@@ -176,6 +182,10 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 "the checkpoint belongs to another query",
                 hint="give a new checkpoint directory, or run the query it was made with",
             )
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
 
 
 class Pace:

@@ -16,7 +16,7 @@ from millstream.errors import DataProblem
 from millstream.runtime.program import Outcome, Packet, Program
 from millstream.runtime.spark.buckets import bucket_ids
 
-PACKET, RESULT, LETTERS, PART = range(4)
+PACKET, RESULT, LETTERS, PART, NOTE = range(5)
 
 SCHEMA = "bucket int, kind int, port int, first bigint, second bigint, third bigint, epoch bigint, payload binary"
 ARROW = pa.schema(
@@ -66,6 +66,8 @@ def rows_of(outcome: Outcome, buckets: int, epoch: int, home: int) -> Iterator[W
         yield _checked(Wire(ids[home], RESULT, sink, 0, 0, 0, epoch, block))
     if outcome.letters:
         yield _checked(Wire(ids[home], LETTERS, 0, len(outcome.letters), 0, 0, epoch, pickle.dumps(outcome.letters)))
+    if outcome.note is not None:
+        yield _checked(Wire(ids[home], NOTE, 0, 0, 0, 0, epoch, pickle.dumps(outcome.note)))
 
 
 def packet_of(row: Wire, bucket: int) -> Packet:
