@@ -1,3 +1,39 @@
 """Continuous SQL over streams that carry their own progress, in one process or on Spark."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from millstream import testing
+    from millstream.errors import MillstreamError
+    from millstream.io import ListSource, MemorySink
+    from millstream.session import Query, Session, StreamHandle
+
+__all__ = ["ListSource", "MemorySink", "MillstreamError", "Query", "Session", "StreamHandle", "__version__", "testing"]
+
+_HOMES = {
+    "ListSource": "millstream.io",
+    "MemorySink": "millstream.io",
+    "MillstreamError": "millstream.errors",
+    "Query": "millstream.session",
+    "Session": "millstream.session",
+    "StreamHandle": "millstream.session",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Names are imported when they are first used, so that `import millstream` takes no time."""
+    import importlib
+
+    if name == "testing":
+        return importlib.import_module("millstream.testing")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'millstream' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

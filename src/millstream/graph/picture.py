@@ -237,7 +237,7 @@ def _arc(axes: Any, cell: Cell, following: Cell) -> None:
         half = (x0 + x1) / 2
         vertices += [(half, y0), (half, y1), (x1, y1)]
         codes += [Path.CURVE4] * 3
-    style = dict(arrowstyle="-|>", mutation_scale=9, color="#5b6573", linewidth=1.1, zorder=2, shrinkA=0, shrinkB=0)
+    style: dict[str, Any] = dict(arrowstyle="-|>", mutation_scale=9, color="#5b6573", linewidth=1.1, zorder=2, shrinkA=0, shrinkB=0)
     axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), **style))
 
 

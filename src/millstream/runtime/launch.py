@@ -103,7 +103,7 @@ def run_local(
     run = LocalRun(
         launch.graph,
         launch.sources,
-        launch.count(),
+        list(launch.count()),
         clock=clock,
         batch_size=settings.get("execution.batch"),
         limit=settings.get("execution.limit") or None,

@@ -1,0 +1,5 @@
+"""`python -m millstream.cli` is the `millstream` command."""
+
+from millstream.cli import main
+
+main()

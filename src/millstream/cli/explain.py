@@ -1,0 +1,50 @@
+"""`millstream explain`: prints a form of the plan of a pipeline file, or draws its query graph."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from millstream.cli.arguments import File, Values, choose, read, variables
+
+
+class Form(StrEnum):
+    """The forms of a plan."""
+
+    logical = "logical"
+    graph = "graph"
+    spark = "spark"
+
+
+def explain(
+    file: File,
+    form: Annotated[Form, typer.Option(help="The plan after all rules, the query graph, or its stages on Spark.")] = Form.logical,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", dir_okay=False, help="Draw the query graph into this file.", show_default=False)
+    ] = None,
+    values: Values = None,
+) -> None:
+    """Show how the queries of a pipeline file would run; nothing is opened, read or written."""
+    given = variables(values)
+    text = read(file)
+
+    from millstream.errors import PlanProblem, SinkProblem
+    from millstream.pipeline import Pipeline, sketch
+
+    pipeline = Pipeline()
+    pipeline.add_text(text, variables=given, file=str(file))
+    choose(pipeline.settings, given, text)
+    queries = pipeline.queries or [pipeline.explained(statement) for statement in pipeline.explains]
+    if not queries:
+        raise PlanProblem(f"{file}: there is no query to explain", hint="write INSERT INTO sink SELECT ... FROM stream")
+    print(pipeline.explain(form.value, queries))
+    if picture is not None:
+        from millstream.graph.picture import png
+
+        try:
+            picture.write_bytes(png(sketch(queries), file.name))
+        except OSError as error:
+            raise SinkProblem(f"{picture}: {error.strerror}", hint="choose another file for --picture") from None

@@ -1,0 +1,84 @@
+"""`millstream run`: runs a pipeline file and tells on standard error how it goes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from millstream.cli.arguments import File, Values, choose, read, variables
+
+
+class Runtime(StrEnum):
+    """Where a pipeline runs."""
+
+    spark = "spark"
+    local = "local"
+
+
+def run(
+    file: File,
+    runtime: Annotated[Runtime, typer.Option(help="On Spark, or in this process.")] = Runtime.spark,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; by default local[*].", show_default=False)] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where Spark keeps how far it came; a later run goes on there.", show_default=False)
+    ] = None,
+    values: Values = None,
+) -> None:
+    """Run the queries of a pipeline file until its streams end.
+
+    Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after what is in hand.
+    """
+    given = variables(values)
+    if runtime is Runtime.local and (master or checkpoint):
+        raise typer.BadParameter("the local runtime has no master and no checkpoint", param_hint="--master, --checkpoint")
+    text = read(file)
+
+    from millstream.cli.progress import Reporter
+    from millstream.errors import PlanProblem
+    from millstream.session import Session
+
+    session = Session(runtime.value, master)
+    pipeline = session.pipeline
+    pipeline.add_text(text, variables=given, file=str(file))
+    choose(pipeline.settings, given, text)
+    for statement in pipeline.explains:
+        print(pipeline.explain(statement.form, [pipeline.explained(statement)]), flush=True)
+    if not pipeline.queries:
+        if pipeline.explains:
+            return
+        raise PlanProblem(f"{file}: there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
+    launch = session.prepare(checkpoint)
+    with _stopping() as stop:
+        reporter = Reporter(launch)
+        if runtime is Runtime.spark:
+            reporter.say("starting Spark ...")
+        with reporter:
+            final = session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update)
+        reporter.say(reporter.summary(final))
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set; a second signal ends at once."""
+    stop = threading.Event()
+
+    def asked(number: int, frame: object) -> None:
+        if stop.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        stop.set()
+        print("stopping ...", file=sys.stderr, flush=True)
+
+    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

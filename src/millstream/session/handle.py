@@ -1,0 +1,301 @@
+"""A handle builds a query step by step; it ends up as the syntax tree that the same SQL would give, and is bound like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.errors import PlanProblem, UnsupportedProblem
+from millstream.language import parse_expression, parse_query
+from millstream.language.window import KEY, StreamWindow
+from millstream.pipeline import sketch
+from millstream.plan import nodes
+from millstream.plan.bind import bind_insert, bind_query
+from millstream.plan.catalog import SinkEntry
+from millstream.runtime.visible import visible
+from millstream.session.query import Pictured, Plan, Query
+
+if TYPE_CHECKING:
+    from millstream.graph.graph import Graph
+    from millstream.session.session import Session
+
+HOW = {"inner": (None, "CROSS"), "left": ("LEFT", None), "semi": ("LEFT", "SEMI"), "anti": ("LEFT", "ANTI")}
+
+
+@dataclass(frozen=True)
+class StreamHandle(Pictured):
+    """A stream, or a query over some. Every method gives a new handle; mistakes are told where they are made.
+
+    >>> bids = session.stream("Bid")
+    >>> bids.where("price > 100").window("1 minute").group_by("auction").agg(n="count(*)").start()
+    """
+
+    session: Session
+    source: exp.Expr
+    """What stands in FROM: a table or a subquery, with its alias and its window."""
+    joins: tuple[exp.Join, ...] = ()
+    conditions: tuple[exp.Expr, ...] = ()
+    whole: StreamWindow | None = None
+    """A window over the result of the joins."""
+
+    @classmethod
+    def of_query(cls, session: Session, query: exp.Expr, alias: str | None = None) -> StreamHandle:
+        return _Selected(session, _subquery(query, alias), query=query)._checked()
+
+    # What it is
+
+    def query(self) -> exp.Expr:
+        """The query as a syntax tree."""
+        return self._select([exp.Star()])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that a sink would get."""
+        return visible(bind_query(self.query(), self.session.pipeline.catalog).schema)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def name(self) -> str:
+        """The name under which other parts of a query know it."""
+        return str(self.source.alias_or_name)
+
+    def __repr__(self) -> str:
+        from millstream.language.types import sql_type
+
+        columns = ", ".join(f"{f.name} {sql_type(f.type).sql('spark')}" for f in self.schema)
+        return f"<Stream {self.name or 'of a query'}: {columns}>"
+
+    # Steps
+
+    def alias(self, name: str) -> StreamHandle:
+        """The same under another name, for joins."""
+        source = self._source()
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        return replace(self._open(), source=source)
+
+    def where(self, condition: str) -> StreamHandle:
+        """Only the tuples for which the condition is true."""
+        handle = self._open()
+        return replace(handle, conditions=(*handle.conditions, _expression(condition)))._checked()
+
+    def window(self, length: str | int, slide: str | int | None = None, *, on: str | None = None) -> StreamHandle:
+        """A window for what follows: a length of time ("1 minute"), a number of tuples, or "now"; `on` names another time column."""
+        spec = _window(length, slide, on)
+        handle = self._open()
+        if handle.joins:
+            return replace(handle, whole=spec)._checked()
+        if handle.source.args.get(KEY):
+            raise PlanProblem(f"`{self.name}` has a window already")
+        source = handle._source()
+        source.set(KEY, spec)
+        return replace(handle, source=source)._checked()
+
+    def join(self, other: StreamHandle, on: str | None = None, how: str = "inner") -> StreamHandle:
+        """Pairs with the tuples of another handle; `how` is inner, left, semi or anti. Columns of either side go by its name."""
+        if how not in HOW:
+            raise UnsupportedProblem(f"there is no {how} join", hint="how is one of " + ", ".join(HOW))
+        left, right = self._open(), other._open()
+        if right.joins or right.whole or (right.conditions and how != "inner"):
+            inner = _subquery(_bare(right)._select([exp.Star()]), right.name, right._source().args.get(KEY))
+            right = StreamHandle(right.session, inner)
+        side, kind = HOW[how]
+        join = exp.Join(this=right._source())
+        for key, value in (("side", side), ("kind", kind)):
+            if value is not None:
+                join.set(key, value)
+        conditions = (*left._qualified(), *right._qualified())
+        if on is not None and how == "inner":
+            conditions = (*conditions, _expression(on))
+        elif on is not None:
+            join.set("on", _expression(on))
+        return replace(left, joins=(*left.joins, join), conditions=conditions)._checked()
+
+    def select(self, *columns: str, **named: str) -> StreamHandle:
+        """Columns and expressions: `select("auction", "price * 2 AS double", cents="price * 100")`."""
+        return self._made(self._open()._select([*map(_item, columns), *(_alias(text, name) for name, text in named.items())]))
+
+    def distinct(self, *columns: str) -> StreamHandle:
+        """Each different tuple (of these columns) once per window."""
+        select = self._open()._select([*map(_item, columns)] or [exp.Star()])
+        select.set("distinct", exp.Distinct())
+        return self._made(select)
+
+    def group_by(self, *columns: str) -> Grouped:
+        """Groups for `agg`; a window, or a punctuated or progressing column, must close them."""
+        return Grouped(self, columns)
+
+    def agg(self, **calls: str) -> StreamHandle:
+        """Aggregates over everything in a window: `agg(n="count(*)")`."""
+        return Grouped(self, ()).agg(**calls)
+
+    def union(self, *others: StreamHandle) -> StreamHandle:
+        """All tuples of several handles with the same columns; duplicates stay."""
+        union = self.query()
+        for other in others:
+            union = exp.Union(this=union, expression=other.query(), distinct=False)
+        return StreamHandle.of_query(self.session, union)
+
+    def order_by(self, *columns: str) -> StreamHandle:
+        """In the order of a progressing time (and further columns)."""
+        select = cast(exp.Select, self.query())
+        items = [exp.Ordered(this=_expression(column)) for column in columns]
+        select.set("order", exp.Order(expressions=items))
+        return self._made(select)
+
+    def seq(self, *others: StreamHandle, **options: object) -> StreamHandle:
+        """Patterns of tuples in sequence: part of the language, refused by this version."""
+        raise UnsupportedProblem("SEQ patterns are not supported yet", hint="join the streams on a window and compare their timestamps")
+
+    # Ends
+
+    def insert_into(self, sink: str) -> StreamHandle:
+        """Add the query to the session; `session.run()` runs it."""
+        pipeline = self.session.pipeline
+        pipeline.queries.append(pipeline.plan(bind_insert(sink, self.query(), pipeline.catalog)))
+        return self
+
+    def start(self, checkpoint: str | None = None) -> Query:
+        """Run the query in the background, with its answer in memory."""
+        return self.session.start(self.query(), checkpoint)
+
+    def explain(self, form: str = "logical") -> Plan:
+        """The plan as `logical`, `graph` or `spark`."""
+        return Plan(self.session.pipeline.explain(form, [self._plan()]))
+
+    def _plan(self) -> nodes.Insert:
+        pipeline = self.session.pipeline
+        return pipeline.plan(nodes.Insert(bind_query(self.query(), pipeline.catalog), SinkEntry("answer", {})))
+
+    def _graph(self) -> Graph:
+        return sketch([self._plan()])
+
+    # Parts
+
+    def _open(self) -> StreamHandle:
+        """A handle whose FROM and WHERE can still grow."""
+        return self
+
+    def _source(self) -> exp.Expr:
+        return self.source.copy()
+
+    def _select(self, columns: list[exp.Expr]) -> exp.Select:
+        select = exp.Select(expressions=columns, from_=exp.From(this=self._source()))
+        for join in self.joins:
+            select.append("joins", join.copy())
+        if self.conditions:
+            select.set("where", exp.Where(this=exp.and_(*(c.copy() for c in self.conditions), copy=False)))
+        if self.whole is not None:
+            select.set(KEY, self.whole.copy())
+        return select
+
+    def _qualified(self) -> tuple[exp.Expr, ...]:
+        """The conditions with their columns said to be of this handle, because a join brings others of the same name."""
+        if self.joins or not self.name:
+            return self.conditions
+
+        def visit(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not node.table:
+                return exp.Column(this=node.this.copy(), table=exp.to_identifier(self.name, quoted=True))
+            return node
+
+        return tuple(condition.transform(visit) for condition in self.conditions)
+
+    def _made(self, query: exp.Expr) -> StreamHandle:
+        return StreamHandle.of_query(self.session, query, self.name or None)
+
+    def _checked(self) -> StreamHandle:
+        bind_query(self.query(), self.session.pipeline.catalog)
+        return self
+
+
+@dataclass(frozen=True)
+class _Selected(StreamHandle):
+    """A finished query; the next step makes it a subquery of another one."""
+
+    query_: exp.Expr | None = None
+
+    def __init__(self, session: Session, source: exp.Expr, *, query: exp.Expr) -> None:
+        super().__init__(session, source)
+        object.__setattr__(self, "query_", query)
+
+    def query(self) -> exp.Expr:
+        assert self.query_ is not None
+        return self.query_.copy()
+
+    def _open(self) -> StreamHandle:
+        return StreamHandle(self.session, self.source)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A handle and the columns to group it by."""
+
+    handle: StreamHandle
+    columns: tuple[str, ...]
+
+    def agg(self, **calls: str) -> StreamHandle:
+        """One tuple per group and window: the group columns and these aggregates."""
+        items = [_item(column) for column in self.columns]
+        select = self.handle._open()._select([*items, *(_alias(text, name) for name, text in calls.items())])
+        if items:
+            groups: list[exp.Expr] = [(item.this if isinstance(item, exp.Alias) else item).copy() for item in items]
+            select.set("group", exp.Group(expressions=groups))
+        return self.handle._made(select)
+
+
+def plain(tree: Any) -> Any:
+    """The tree without places: those of a fragment would mislead."""
+    for node in tree.walk():
+        for key in ("line", "col", "start", "end", "statement", "file"):
+            node.meta.pop(key, None)
+    return tree
+
+
+def _expression(text: str) -> exp.Expr:
+    return cast(exp.Expr, plain(parse_expression(text)))
+
+
+def _item(text: str) -> exp.Expr:
+    """One member of a select list, as SQL reads it there."""
+    select = plain(parse_query(f"SELECT {text} FROM x"))
+    if len(select.expressions) != 1:
+        raise PlanProblem(f"`{text}` is more than one column", hint="give each as a text of its own")
+    return cast(exp.Expr, select.expressions[0].pop())
+
+
+def _alias(text: str, name: str) -> exp.Expr:
+    return exp.alias_(_expression(text), name, quoted=True)
+
+
+def _window(length: str | int, slide: str | int | None, on: str | None) -> StreamWindow:
+    """Read by the parser of the language, so that it knows what SQL knows."""
+    if isinstance(length, int):
+        parts = [f"ROWS {length}"]
+    else:
+        parts = ["NOW" if length.strip().upper() == "NOW" else f"RANGE {length}"]
+    parts += [] if slide is None else [f"SLIDE {slide}"]
+    parts += [] if on is None else [f"WA {on}"]
+    table = plain(parse_query(f"SELECT * FROM x [{' '.join(parts)}]")).args["from_"].this
+    return cast(StreamWindow, table.args[KEY].copy())
+
+
+def _subquery(query: exp.Expr, alias: str | None = None, window: StreamWindow | None = None) -> exp.Subquery:
+    subquery = exp.Subquery(this=query.copy())
+    if alias:
+        subquery.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    if window is not None:
+        subquery.set(KEY, window)
+    return subquery
+
+
+def _bare(handle: StreamHandle) -> StreamHandle:
+    """Without the window of its source, which goes to the subquery around it."""
+    source = handle._source()
+    source.set(KEY, None)
+    return replace(handle, source=source)

@@ -1,0 +1,117 @@
+"""A running query: its metrics, its plan, its answer so far, and how to stop it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from millstream.io import MemorySink
+from millstream.pipeline import Pipeline, sketch
+from millstream.plan import nodes
+from millstream.runtime.launch import Status
+from millstream.runtime.visible import visible
+
+if TYPE_CHECKING:
+    from millstream.graph.graph import Graph
+
+
+class Plan(str):
+    """The text of a plan, which shows itself without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Pictured:
+    """Shows its query graph as a picture in a notebook."""
+
+    def _graph(self) -> Graph:
+        raise NotImplementedError
+
+    def _repr_png_(self) -> bytes:
+        from millstream.graph.picture import png
+
+        return png(self._graph())
+
+    def _repr_html_(self) -> str:
+        picture = base64.b64encode(self._repr_png_()).decode()
+        return f'<div>{html.escape(repr(self))}</div><img style="max-width:100%" src="data:image/png;base64,{picture}">'
+
+
+class Query(Pictured):
+    """One query in a thread of its own, with its answer in memory. Use it in a `with` block to stop it at the end."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        queries: Sequence[nodes.Insert],
+        sink: MemorySink,
+        run: Callable[[threading.Event, Callable[[Status], None]], Status],
+    ) -> None:
+        self._pipeline, self._queries, self._sink = pipeline, queries, sink
+        self._stop = threading.Event()
+        self._status = Status()
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(run,), name="millstream-query", daemon=True)
+        self._thread.start()
+
+    def _work(self, run: Callable[[threading.Event, Callable[[Status], None]], Status]) -> None:
+        try:
+            self._note(run(self._stop, self._note))
+        except BaseException as problem:
+            self._problem = problem
+
+    def _note(self, status: Status) -> None:
+        self._status = status
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def metrics(self) -> Status:
+        """How far it is: tuples in and out, low-water marks, state, dead letters, seconds."""
+        return self._status
+
+    def explain(self, form: str = "logical") -> Plan:
+        """The plan as `logical`, `graph` or `spark`."""
+        return Plan(self._pipeline.explain(form, self._queries))
+
+    def stop(self) -> None:
+        """Finish what is in hand, and raise what went wrong, if something did."""
+        self._stop.set()
+        self.wait()
+
+    def wait(self, timeout: float | None = None) -> Self:
+        """Until every stream has ended, or at most `timeout` seconds; raises what went wrong."""
+        self._thread.join(timeout)
+        if self._problem is not None:
+            raise self._problem
+        return self
+
+    def to_arrow(self) -> pa.Table:
+        """The answer so far; the whole one after `wait`."""
+        if self._problem is not None:
+            raise self._problem
+        table = self._sink.to_arrow()
+        return table if table.schema.names else visible(self._queries[0].schema).empty_table()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def __repr__(self) -> str:
+        status = self._status
+        state = "failed" if self._problem is not None else "running" if self.running else "ended"
+        return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
+
+    def _graph(self) -> Graph:
+        return sketch(self._queries)
