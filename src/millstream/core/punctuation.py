@@ -61,6 +61,8 @@ class Constant(Pattern):
     def matches(self, values: pa.Array) -> Mask:
         if self.value is None:
             return _mask(pc.is_null(values))
+        if self.value != self.value:
+            return _mask(pc.is_nan(values))  # as a key NaN is one value, equal to itself
         return _mask(pc.equal(values, pa.scalar(self.value, type=values.type)))
 
     def covers(self, other: Pattern) -> bool:
@@ -74,6 +76,8 @@ class OneOf(Pattern):
     values: tuple[Any, ...]
 
     def matches(self, values: pa.Array) -> Mask:
+        if pa.types.is_floating(values.type):
+            values = pc.add(values, 0.0)  # -0.0 becomes 0.0
         return _mask(pc.is_in(values, value_set=pa.array(self.values, type=values.type)))
 
     def covers(self, other: Pattern) -> bool:

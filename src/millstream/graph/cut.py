@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,7 +20,8 @@ class Crossing:
 
     number: int
     producer: int
-    consumer: int
+    consumer: int | None
+    """None when only the gate is meant, which tells of late tuples."""
     port: int
     keys: Keys
     from_stage: int
@@ -59,7 +61,7 @@ class Cut:
         lines = []
         for stage in range(INGEST, self.stages):
             lines.append("ingest (mapped where files are read)" if stage == INGEST else f"stage {stage} (transformWithState by bucket)")
-            for c in self.into(stage) if stage != INGEST else []:
+            for c in (c for c in self.into(stage) if c.consumer is not None) if stage != INGEST else []:
                 by = "anywhere" if c.keys is None else f"by {', '.join(c.keys)}" if c.keys else "to one bucket"
                 lines.append(f"  shuffle #{c.producer} -> #{c.consumer} {by}")
             lines += [f"  #{v.number} {v.config.label}" for v in self.members(stage)]
@@ -82,7 +84,30 @@ def cut(graph: Graph) -> Cut:
             if stage_of[producer] != stage_of[v.number]:
                 keys = wanted[v.number][port]
                 crossings.append(Crossing(len(crossings), producer, v.number, port, keys, stage_of[producer], stage_of[v.number]))
-    return Cut(graph, stage_of, tuple(crossings))
+    return Cut(graph, stage_of, (*crossings, *audits(graph, stage_of, len(crossings))))
+
+
+def audits(graph: Graph, stage_of: dict[int, int], number: int) -> Iterator[Crossing]:
+    """Crossings for streams whose values can be closed and whose tuples are filtered before every gate.
+
+    A gate tells that a tuple is late when its value was closed in an earlier unit. Tuples that the queries throw away before
+    that must be told of too, whatever the units are.
+    """
+    for v in graph.sources:
+        reading = [w for w in graph.vertices if stage_of[w.number] == INGEST and _kept(w, graph) == v.number]
+        seen = any(stage_of[consumer] != INGEST for w in reading for consumer, _ in graph.consumers[w.number])
+        if v.config.stream.closed_columns and not seen:  # type: ignore[attr-defined]
+            yield Crossing(number, v.number, None, 0, None, INGEST, 0)
+            number += 1
+
+
+def _kept(v: Vertex, graph: Graph) -> int | None:
+    """The source whose every tuple comes out of this vertex of the ingest part."""
+    while v.inputs:
+        if not v.config.keeps_all:
+            return None
+        v = graph.vertices[v.inputs[0]]
+    return v.number
 
 
 def _wanted(graph: Graph) -> dict[int, list[Keys]]:

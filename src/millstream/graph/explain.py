@@ -69,7 +69,7 @@ def explain_spark(graph: Graph) -> str:
 
 
 def _shuffles(parts: Cut, stage: int) -> list[str]:
-    return [f"  shuffle #{c.producer} -> #{c.consumer} {_by(c.keys)}" for c in parts.into(stage)]
+    return [f"  shuffle #{c.producer} -> #{c.consumer} {_by(c.keys)}" for c in parts.into(stage) if c.consumer is not None]
 
 
 def _by(keys: Keys) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.graph.cut import INGEST, Crossing, Cut, audits
 from millstream.graph.graph import Graph
 from millstream.operators.edges import Enter
 
@@ -17,4 +17,4 @@ def whole(graph: Graph) -> Cut:
         for port, producer in enumerate(v.inputs):
             if stage_of[producer] != stage_of[v.number]:
                 crossings.append(Crossing(len(crossings), producer, v.number, port, None, INGEST, 0))
-    return Cut(graph, stage_of, tuple(crossings))
+    return Cut(graph, stage_of, (*crossings, *audits(graph, stage_of, len(crossings))))

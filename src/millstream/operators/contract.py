@@ -166,6 +166,13 @@ class Config(ABC):
         """True when tuples pass one by one and `translate` tells all about punctuations."""
         return type(self).translate is not Config.translate
 
+    keeps_all = False
+    """True when every tuple that goes in comes out."""
+
+    def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Config:
+        """The same stateless operator over an input with more columns, which go along unchanged."""
+        raise NotImplementedError(f"{type(self).__name__} keeps state")
+
     def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
         """For output columns that are input columns unchanged: their names on the input, or None if one is not."""
         return None

@@ -54,7 +54,7 @@ class JoinPromises:
         none = np.empty(0, dtype=np.int64)
         if mirrored is None:
             return none
-        self.closings[side].add(mirrored)
+        self.closings[side].add([mirrored])
         waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
         self.registers[f"waiting {side}"] = waiting | {punctuation}
         return self._matching(1 - side, mirrored)

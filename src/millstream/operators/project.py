@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from millstream.core.punctuation import Punctuation, Range
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
+from millstream.plan.scope import column
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Project(Config):
         names = {old: new[0] for old, new in self.renames.items()}
         renamed = punctuation.renamed(names)
         return () if renamed is None else (renamed,)
+
+    keeps_all = True
+
+    def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Project:
+        return replace(self, input=input, columns=(*self.columns, *((name, column(name)) for name in columns)))
 
     def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
         meanings = dict(self.columns)

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from millstream.core.punctuation import Constant, OneOf, Punctuation
-from millstream.core.types import is_axis, to_axis
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
+from millstream.core.types import MAX_TIME, MIN_TIME, is_axis, to_axis
 from millstream.state.registers import Registers
 
 Mask = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+
+NAN = float("nan")
+
+
+def plain_values(array: pa.Array) -> list[Any]:
+    """Python values that are equal where keys are: times as their int64, one NaN, no -0.0."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return [None if not v.is_valid else v.value for v in array]
+    if pa.types.is_floating(array.type):
+        return [v if v is None else NAN if v != v else v + 0.0 for v in array.to_pylist()]
+    return array.to_pylist()  # type: ignore[no-any-return]
 
 
 class Closed:
-    """The value punctuations seen on one arc over one set of columns.
+    """The value punctuations seen on one arc.
 
-    Adjacent integers merge into ranges. Patterns that are neither constants nor lists are kept one by one.
+    Adjacent integers merge into ranges. Other values are kept once, with the time up to which they are closed where the
+    punctuation has one (group-wise): the latest is enough. Patterns of another form are kept one by one.
     """
 
     def __init__(self, schema: pa.Schema, registers: Registers, name: str) -> None:
@@ -27,60 +42,109 @@ class Closed:
         self.registers = registers
         self.name = name
 
-    def add(self, punctuation: Punctuation) -> None:
-        column = self._integer_column(punctuation)
-        if column is None:
-            known: frozenset[Punctuation] = self.registers.get(self.name, frozenset())
-            self.registers[self.name] = known | {punctuation}
-            return
-        pattern = punctuation.patterns[0][1]
-        values = pattern.values if isinstance(pattern, OneOf) else (pattern.value,)  # type: ignore[attr-defined]
-        key = f"{self.name}:{column}"
-        ranges: list[tuple[int, int]] = list(self.registers.get(key, ()))
-        for value in values:
-            if value is None:
-                self.registers[self.name] = self.registers.get(self.name, frozenset()) | {Punctuation.of({column: Constant(None)})}
-            else:
-                _insert(ranges, int(value))
-        self.registers[key] = tuple(ranges)
+    def add(self, punctuations: Sequence[Punctuation]) -> None:
+        """Remember promises; many at once cost one copy of what is known."""
+        tables: dict[str, dict[Any, int]] = {}
+        ranges: dict[str, list[tuple[int, int]]] = {}
+        others: set[Punctuation] = set()
+        for punctuation in punctuations:
+            shape = _shape(punctuation)
+            if shape is None:
+                others.add(punctuation)
+                continue
+            columns, time, bound = shape
+            for key in _keys(punctuation, columns):
+                if len(columns) == 1 and time is None and key[0] is not None and is_axis(self.schema.field(columns[0]).type):
+                    _insert(ranges.setdefault(columns[0], list(self.registers.get(f"{self.name}:{columns[0]}", ()))), int(key[0]))
+                else:
+                    name = f"{self.name} by {','.join(columns)} until {time or ''}"
+                    table = tables.setdefault(name, dict(self.registers.get(name, {})))
+                    table[key] = max(table.get(key, MIN_TIME), bound)
+                    self._index(name, columns, time)
+        for column, found in ranges.items():
+            self.registers[f"{self.name}:{column}"] = tuple(found)
+        for name, table in tables.items():
+            self.registers[name] = table
+        if others:
+            self.registers[self.name] = self.registers.get(self.name, frozenset()) | others
+
+    def _index(self, name: str, columns: tuple[str, ...], time: str | None) -> None:
+        known: frozenset[tuple[str, tuple[str, ...], str | None]] = self.registers.get(f"{self.name} tables", frozenset())
+        if (name, columns, time) not in known:
+            self.registers[f"{self.name} tables"] = known | {(name, columns, time)}
 
     def matches(self, batch: pa.RecordBatch) -> Mask | None:
         """The tuples that some punctuation seen so far says will not come; None when there is none at all."""
-        mask: Mask | None = None
-        for punctuation in self.registers.get(self.name, frozenset()):
-            found = punctuation.matches(batch)
-            mask = found if mask is None else mask | found
+        masks: list[Mask] = [punctuation.matches(batch) for punctuation in self.registers.get(self.name, frozenset())]
         for field in self.schema:
             ranges = self.registers.get(f"{self.name}:{field.name}", ())
             if ranges:
-                values = batch.column(field.name)
-                axis = to_axis(values)
-                starts, ends = np.array([r[0] for r in ranges]), np.array([r[1] for r in ranges])
-                at = np.searchsorted(starts, axis, side="right") - 1
-                found = (at >= 0) & (axis <= ends[np.maximum(at, 0)])
-                if values.null_count:
-                    found &= np.asarray(values.is_valid())
-                mask = found if mask is None else mask | found
-        return mask
+                masks.append(_within(batch.column(field.name), ranges))
+        for name, columns, time in self.registers.get(f"{self.name} tables", frozenset()):
+            bounds = _bounds(self.registers[name], [batch.column(c) for c in columns])
+            times = np.full(batch.num_rows, MIN_TIME + 1) if time is None else to_axis(batch.column(time))
+            masks.append(times < bounds)
+        return np.logical_or.reduce(masks) if masks else None
 
-    def broken_by(self, row: pa.RecordBatch) -> list[Punctuation]:
-        """The promises that one late tuple breaks, as constants of its own values."""
-        found = [p for p in self.registers.get(self.name, frozenset()) if p.matches(row).any()]
+    def broken_by(self, row: pa.RecordBatch) -> Punctuation:
+        """A promise that one late tuple breaks."""
+        for punctuation in self.registers.get(self.name, frozenset()):
+            if punctuation.matches(row).any():
+                return punctuation  # type: ignore[no-any-return]
         for field in self.schema:
             ranges = self.registers.get(f"{self.name}:{field.name}", ())
-            if ranges and row.column(field.name).null_count == 0:
-                value = int(to_axis(row.column(field.name))[0])
-                if any(low <= value <= high for low, high in ranges):
-                    found.append(Punctuation.of({field.name: Constant(value)}))
-        return found
+            if ranges and _within(row.column(field.name), ranges)[0]:
+                return Punctuation.of({field.name: Constant(row.column(field.name)[0].as_py())})
+        for name, columns, time in self.registers.get(f"{self.name} tables", frozenset()):
+            bound = int(_bounds(self.registers[name], [row.column(c) for c in columns])[0])
+            if bound > (MIN_TIME if time is None else int(to_axis(row.column(time))[0])):
+                patterns: dict[str, Pattern] = {c: Constant(row.column(c)[0].as_py()) for c in columns}
+                return Punctuation.of(patterns if time is None else {**patterns, time: Range(high=bound)})
+        raise ValueError("this tuple breaks no promise")
 
-    def _integer_column(self, punctuation: Punctuation) -> str | None:
-        if len(punctuation.patterns) != 1:
+
+def _shape(punctuation: Punctuation) -> tuple[tuple[str, ...], str | None, int] | None:
+    """Columns with values, and the column and bound of one time below a mark; None for other forms."""
+    columns: list[str] = []
+    time, bound = None, MAX_TIME
+    for name, pattern in punctuation.patterns:
+        if isinstance(pattern, (Constant, OneOf)):
+            columns.append(name)
+        elif time is None and isinstance(pattern, Range) and pattern.low is None and isinstance(pattern.high, int) and not pattern.high_inclusive:
+            time, bound = name, pattern.high
+        else:
             return None
-        name, pattern = punctuation.patterns[0]
-        if not isinstance(pattern, (Constant, OneOf)) or not is_axis(self.schema.field(name).type):
-            return None
-        return name
+    lists = sum(isinstance(pattern, OneOf) for _, pattern in punctuation.patterns)
+    return (tuple(columns), time, bound) if columns and (not lists or len(columns) == 1) else None
+
+
+def _keys(punctuation: Punctuation, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    pattern = punctuation.pattern(columns[0])
+    if isinstance(pattern, OneOf):
+        return [(value,) for value in pattern.values]
+    return [tuple(punctuation.pattern(c).value for c in columns)]  # type: ignore[attr-defined]
+
+
+def _bounds(table: dict[tuple[Any, ...], int], columns: list[pa.Array]) -> Int64s:
+    """For each tuple the time up to which its value is closed, MIN_TIME when it is open."""
+    if len(columns) > 1:
+        rows = zip(*(plain_values(column) for column in columns), strict=True)
+        return np.array([table.get(key, MIN_TIME) for key in rows], dtype=np.int64)
+    column = columns[0]
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0)
+    at = pc.index_in(column, value_set=pa.array([key[0] for key in table], type=column.type))
+    ends = np.array([*table.values(), MIN_TIME], dtype=np.int64)
+    places: Int64s = np.asarray(at.fill_null(len(table)), dtype=np.int64)
+    return ends[places]
+
+
+def _within(values: pa.Array, ranges: Sequence[tuple[int, int]]) -> Mask:
+    axis = to_axis(values)
+    starts, ends = np.array([r[0] for r in ranges]), np.array([r[1] for r in ranges])
+    at = np.searchsorted(starts, axis, side="right") - 1
+    found: Mask = (at >= 0) & (axis <= ends[np.maximum(at, 0)])
+    return found & np.asarray(values.is_valid()) if values.null_count else found
 
 
 def _insert(ranges: list[tuple[int, int]], value: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,9 @@ class Select(Config):
 
     def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
         return (punctuation,)
+
+    def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Select:
+        return replace(self, input=input)
 
     def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
         return {name: name for name in columns}

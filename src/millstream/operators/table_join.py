@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,9 @@ class TableJoin(Config):
     def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
         kept = all(name in self.join.output and name in self.join.left.names for name, _ in punctuation.patterns)
         return (punctuation,) if kept else ()
+
+    def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> TableJoin:
+        return replace(self, join=replace(self.join, left=input, output=(*self.join.output, *columns)))
 
     def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
         return {name: name for name in columns} if all(name in self.join.left.names for name in columns) else None

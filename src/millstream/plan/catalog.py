@@ -45,6 +45,11 @@ class Stream:
         return self.timestamp.column or STAMP
 
     @property
+    def closed_columns(self) -> tuple[str, ...]:
+        """The columns of its value punctuations, with the time where one is group-wise."""
+        return tuple(dict.fromkeys(c for p in self.punctuate if p.columns != (self.time,) for c in p.columns))
+
+    @property
     def schema(self) -> pa.Schema:
         """Everything a tuple of this stream carries: declared columns, hidden time, arrival number."""
         schema = self.columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_ax
 from millstream.expressions import compile_expression, predicate_mask
 from millstream.io.contract import Reading, Unit
 from millstream.operators.failures import as_json
+from millstream.operators.promises import plain_values
 from millstream.plan.catalog import Stream
 from millstream.state.keys import hash_columns
 
@@ -39,6 +40,8 @@ class Step:
     """The whole stream is over."""
     enabling: bool = False
     """An enabling timestamp: the mark is the clock's, not the tuples'."""
+    closings: tuple[Punctuation, ...] = ()
+    """The value punctuations that came with the last piece, over the source's columns."""
 
 
 @dataclass
@@ -72,19 +75,22 @@ class Arrivals:
         keep = np.ones(batch.num_rows, dtype=np.bool_)
         times = to_axis(batch.column(self.stream.time))
         self._refuse_times(batch, times, keep, reading, letters)
-        marks, punctuations = self._promises(batch, times, keep, reading, letters)
-        before = self._marks_before(times, keep & ~marks, marks)
-        late = keep & ~marks & (times < before)
+        marked = [keep & predicate_mask(condition, batch) for condition in self.conditions]
+        marks = np.logical_or.reduce(marked) if marked else np.zeros(batch.num_rows, dtype=np.bool_)
+        before = self._marks_before(times, keep & ~marks, marked)
+        keep &= ~marks
+        closings = self._close(batch, times, keep, marked, reading, letters)
+        late = keep & (times < before)
         for row in np.flatnonzero(late):
             broken = Punctuation.linear(self.stream.time, int(before[row]))
             letters.append(self._letter("late", f"it came after {show(broken)}", batch, int(row), reading, show(broken)))
-        keep &= ~marks & ~late
+        keep &= ~late
         if keep.any():
             self.low = min(self.low, int(times[keep].min()))
         batch = batch.append_column(pa.field(SEQUENCE, pa.int64()), pa.array(numbers))
         if not keep.all():
             batch = batch.filter(pa.array(keep))
-        return Block(batch, tuple(punctuations)), self.step(), letters
+        return Block(batch), replace(self.step(), closings=tuple(closings)), letters
 
     def step(self, done: bool = False) -> Step:
         return Step(self.unit, self.rows, self.low, self.mark, done)
@@ -111,35 +117,34 @@ class Arrivals:
             letters.append(self._letter("broken", reason, batch, int(row), reading))
         keep &= ~outside
 
-    def _promises(
-        self, batch: pa.RecordBatch, times: Int64s, keep: Mask, reading: Reading, letters: list[DeadLetter]
-    ) -> tuple[Mask, list[Punctuation]]:
-        """Rows that are punctuations (`PUNCTUATE ON ... WHEN ...`), and tuples that break one of them."""
-        marks = np.zeros(batch.num_rows, dtype=np.bool_)
+    def _close(
+        self, batch: pa.RecordBatch, times: Int64s, keep: Mask, marked: list[Mask], reading: Reading, letters: list[DeadLetter]
+    ) -> list[Punctuation]:
+        """The value punctuations among the rows (`PUNCTUATE ON ... WHEN ...`); tuples that break one become letters."""
         punctuations: list[Punctuation] = []
-        for number, (clause, condition) in enumerate(zip(self.stream.punctuate, self.conditions, strict=True)):
-            chosen = keep & predicate_mask(condition, batch)
-            marks |= chosen
-            if list(clause.columns) == [self.stream.time]:
-                self._heartbeats = chosen
+        for number, (clause, chosen) in enumerate(zip(self.stream.punctuate, marked, strict=True)):
+            if self._is_heartbeat(clause.columns):
                 continue
             if chosen.any() or self.closed.get(number):
                 self._refuse_closed(number, clause.columns, chosen, batch, times, keep, reading, letters)
             punctuations += self._of_rows(clause.columns, batch.filter(pa.array(chosen)), times[chosen])
-        return marks, punctuations
+        return punctuations
+
+    def _is_heartbeat(self, columns: tuple[str, ...]) -> bool:
+        return list(columns) == [self.stream.time]
 
     def _of_rows(self, columns: tuple[str, ...], rows: pa.RecordBatch, times: Int64s) -> list[Punctuation]:
         """One list punctuation for a single column; else one punctuation a row, its time as everything before it."""
         if not rows.num_rows:
             return []
         if len(columns) == 1:
-            values = tuple(dict.fromkeys(_values(rows.column(columns[0]))))
+            values = tuple(dict.fromkeys(plain_values(rows.column(columns[0]))))
             return [Punctuation.of({columns[0]: OneOf(values) if len(values) > 1 else Constant(values[0])})]
         found = []
         for row in range(rows.num_rows):
             patterns: dict[str, Pattern] = {}
             for name in columns:
-                value = _values(rows.column(name).slice(row, 1))[0]
+                value = plain_values(rows.column(name).slice(row, 1))[0]
                 patterns[name] = Range(high=int(times[row])) if name == self.stream.time else Constant(value)
             found.append(Punctuation.of(patterns))
         return found
@@ -160,9 +165,9 @@ class Arrivals:
         plain = [c for c in columns if c != self.stream.time]
         timed = len(plain) < len(columns)
         suspects = self._suspects(number, [batch.column(c) for c in plain], chosen)
-        suspects = suspects[keep[suspects]]
+        suspects = suspects[(keep | chosen)[suspects]]
         some = batch.take(pa.array(suspects))
-        for row, key in zip(suspects, zip(*(_values(some.column(c)) for c in plain), strict=True), strict=True):
+        for row, key in zip(suspects, zip(*(plain_values(some.column(c)) for c in plain), strict=True), strict=True):
             if chosen[row]:
                 bound = int(times[row]) if timed else MAX_TIME
                 closed[key] = max(closed.get(key, MIN_TIME), bound)
@@ -186,18 +191,22 @@ class Arrivals:
             self.hashes[number] = np.union1d(known, closers)
         return np.flatnonzero(suspect)
 
-    def _marks_before(self, times: Int64s, tuples: Mask, marks: Mask) -> Int64s:
-        """For every row the low-water mark that the rows before it in this unit have led to."""
+    def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> Int64s:
+        """For every row the low-water mark that the rows before it in this unit have led to.
+
+        Every tuple with a time counts, also one that breaks a value punctuation: whether it does may only be known
+        to the gate, and the mark must not depend on how the stream is cut into units.
+        """
         if self.stream.timestamp.kind != "external":
             self.mark = max(self.mark, self.entered)
             return np.full(len(times), MIN_TIME, dtype=np.int64)
-        heartbeats: Mask = getattr(self, "_heartbeats", np.zeros(0, dtype=np.bool_))
         after = np.full(len(times), MIN_TIME, dtype=np.int64)
         if self.stream.timestamp.order in ("ordered", "slack"):
             slack = self.stream.timestamp.slack if self.stream.timestamp.order == "slack" else 0
             np.subtract(times, slack, out=after, where=tuples)
-        if len(heartbeats) == len(times):
-            after = np.where(heartbeats & marks, np.maximum(after, times), after)
+        for clause, chosen in zip(self.stream.punctuate, marked, strict=True):
+            if self._is_heartbeat(clause.columns):
+                np.maximum(after, times, out=after, where=chosen)
         running = np.maximum.accumulate(np.concatenate([[self.mark], after]))
         self.mark = int(running[-1])
         return running[:-1]
@@ -207,13 +216,6 @@ class Arrivals:
     ) -> DeadLetter:
         line = None if reading.lines is None else int(reading.lines[row])
         return DeadLetter(self.stream.name, kind, reason, reading.file, line, punctuation, as_json(batch, row))
-
-
-def _values(array: pa.Array) -> list[Any]:
-    """Python values, times as their int64."""
-    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        return [None if not v.is_valid else v.value for v in array]
-    return array.to_pylist()  # type: ignore[no-any-return]
 
 
 def show(punctuation: Punctuation) -> str:

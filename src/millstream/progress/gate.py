@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,16 +18,22 @@ from millstream.operators.contract import Config
 from millstream.operators.promises import Closed
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
+from millstream.progress.guard import Guard, unchanged
 from millstream.state.registers import Registers
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A unit broke a promise that units before it had made: its tuples that match are late."""
+    """A unit broke promises that units before it had made: these of its tuples are late."""
 
     stream: str
     unit: Unit
-    punctuation: Punctuation
+    before: int = MIN_TIME
+    """All tuples before this time."""
+    tuples: tuple[tuple[int, str], ...] = ()
+    """The arrival number in the unit and the promise, for tuples whose value was closed."""
 
 
 class Gate:
@@ -35,30 +43,17 @@ class Gate:
     promises about the columns that arrive. Only what it must remember across units is state.
     """
 
-    def __init__(self, stream: Stream, path: list[Config], schema: pa.Schema, reports: bool, journal: bool = False) -> None:
-        self.stream = stream
+    def __init__(self, guard: Guard, path: Sequence[Config], *, reports: bool, speaks: bool, journal: bool = False) -> None:
+        self.guard = guard
+        self.stream: Stream = guard.stream
         self.path = path
-        self.schema = schema
         self.reports = reports
+        self.speaks = speaks
+        """Among the gates of one crossing, the one that tells of tuples late by their time, which no bucket has alone."""
         self.registers = Registers(journal=journal)
-        self.closed = Closed(schema, self.registers, "closed")
-        self.time = self._name_of(stream.time)
-        self.sequence = self._name_of(SEQUENCE)
-        self.suspects: set[Punctuation] = set()
-
-    def _name_of(self, column: str) -> str | None:
-        """The name under which a column of the source arrives here, if it does."""
-        punctuations = self._translate(Punctuation.linear(column, 0))
-        for name in (p.patterns[0][0] for p in punctuations):
-            found = {name: name}
-            for config in reversed(self.path):
-                step = config.source_columns(found.values())
-                if step is None:
-                    break
-                found = {k: step[v] for k, v in found.items()}
-            else:
-                return name
-        return None
+        self.closed = Closed(guard.source_schema, self.registers, "closed")
+        self.sequence = unchanged(SEQUENCE, path, guard.schema.empty_table().select(guard.passed).schema)
+        self.suspects: dict[int, str] = {}
 
     def _translate(self, punctuation: Punctuation) -> list[Punctuation]:
         punctuations = [punctuation]
@@ -78,22 +73,23 @@ class Gate:
 
     def take(self, block: Block, step: Step) -> tuple[Block, list[Broken]]:
         """One block of a unit with the step it ends; the promises that hold after it, and those that it broke."""
-        number = step.unit.number
-        if self.registers.get("unit", -1) != number:
-            self.registers["unit"] = number
+        if self.registers.get("unit", -1) != step.unit.number:
+            self.registers["unit"] = step.unit.number
             self.registers["before"] = self.mark
             self.registers["rows before"] = self.registers.get("rows", 0)
         before = int(self.registers.get("before", MIN_TIME))
-        batch = self._numbered(self._punctual(block.batch, before))
-        promises = [p for p in block.punctuations if not p.is_linear]
-        for punctuation in promises:
-            self.closed.add(punctuation)
-        broken = [Broken(self.stream.name, step.unit, p) for p in self._broken(step, before)]
+        batch = self._numbered(self.guard.without(self._punctual(block.batch, before)))
+        promises = [new for old in step.closings for new in self._translate(old)]
+        if step.closings:
+            self.closed.add(step.closings)
+        broken = self._broken(step, before)
+        if step.done:
+            self.registers["unit"] = -1  # what comes next, be it an enabling timestamp, begins anew
         if step.ended:
             return Block(batch, (*promises, Punctuation.end())), broken
         if not step.enabling:
             self.registers.raise_to("tuples' mark", step.mark)
-        if self.registers.raise_to("mark", step.mark):
+        if step.mark > MIN_TIME and self.registers.raise_to("mark", step.mark):
             promises += self._translate(Punctuation.linear(self.stream.time, step.mark))
         rows = int(self.registers.get("rows before", 0)) + step.rows
         if self.registers.raise_to("rows", rows) and self.sequence is not None:
@@ -102,20 +98,23 @@ class Gate:
 
     def _punctual(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         """Without the tuples that break what earlier units promised."""
-        if batch.num_rows and self.time is not None and before > MIN_TIME:
-            times = to_axis(batch.column(self.time))
-            if int(times.min()) < before:
-                batch = batch.filter(pa.array(times >= before))
-        if batch.num_rows:
-            late = self.closed.matches(batch)
-            if late is not None and late.any():
-                self.suspects |= self._which(batch.filter(pa.array(late)))
-                batch = batch.filter(pa.array(~late))
-        return batch
+        if not batch.num_rows:
+            return batch
+        seen = self.guard.view(batch)
+        late: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
+        if before > MIN_TIME and self.stream.time in self.guard.columns:
+            late = to_axis(seen.column(self.stream.time)) < before
+        closed = self.closed.matches(seen)
+        if closed is not None and closed.any():
+            if self.reports:
+                self._suspect(seen.filter(pa.array(closed & ~late)))
+            late = late | closed
+        return batch.filter(pa.array(~late)) if late.any() else batch
 
-    def _which(self, late: pa.RecordBatch) -> set[Punctuation]:
-        """The promises that these late tuples break, for the report."""
-        return {p for row in range(late.num_rows) for p in self.closed.broken_by(late.slice(row, 1))}
+    def _suspect(self, late: pa.RecordBatch) -> None:
+        for row in range(late.num_rows):
+            one = late.slice(row, 1)
+            self.suspects[one.column(SEQUENCE)[0].as_py()] = str(self.closed.broken_by(one))
 
     def _numbered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Arrival numbers count on from the units before."""
@@ -125,11 +124,11 @@ class Gate:
         place = batch.schema.get_field_index(self.sequence)
         return batch.set_column(place, batch.schema.field(place), pc.add(batch.column(place), np.int64(base)))
 
-    def _broken(self, step: Step, before: int) -> list[Punctuation]:
-        if not step.done:
+    def _broken(self, step: Step, before: int) -> list[Broken]:
+        """At the end of a unit, the tuples of it that were late."""
+        if not step.done or not self.reports:
             return []
-        found = sorted(self.suspects, key=str)
-        self.suspects = set()
-        if self.reports and step.low < before:
-            found.append(Punctuation.linear(self.stream.time, before))
-        return found
+        tuples = tuple(sorted(self.suspects.items()))
+        self.suspects = {}
+        overtaken = before if self.speaks and step.low < before else MIN_TIME
+        return [Broken(self.stream.name, step.unit, overtaken, tuples)] if tuples or overtaken > MIN_TIME else []

@@ -18,8 +18,9 @@ from millstream.graph.cut import Crossing, Cut
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
 from millstream.progress.arrivals import Step
-from millstream.runtime.ingest import Ingest, Piece
 from millstream.progress.ets import enabling_timestamp
+from millstream.progress.gate import Broken
+from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.program import Note, Outcome, Packet
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
@@ -71,7 +72,7 @@ class HostedProgram:
         packets = []
         for arrival in piece.arrivals:
             order = (arrival.step.unit.number, part, 0)
-            everyone = arrival.step.done or bool(arrival.block.punctuations)
+            everyone = arrival.step.done or bool(arrival.step.closings)
             home = arrival.step.unit.number % self.buckets
             for bucket, block in spread(arrival.block, arrival.crossing, self.buckets, home, everyone):
                 packets.append(Packet(bucket, arrival.crossing.number, order, pack(block, arrival.step)))
@@ -122,9 +123,9 @@ class HostedProgram:
         # A micro-batch costs Spark 0.2 s: finer steps would only keep it busy.
         return None if made is None or made < last + ETS_STEP else made
 
-    def late(self, stream: str, unit: Unit, punctuation: object) -> list[DeadLetter]:
-        number = next(i for i, (name, _) in enumerate(self.sources) if name == stream)
-        return self._ingest(number).late_letters(unit, punctuation)  # type: ignore[arg-type]
+    def late(self, broken: Broken) -> list[DeadLetter]:
+        number = next(i for i, (name, _) in enumerate(self.sources) if name == broken.stream)
+        return self._ingest(number).late_letters(broken)
 
     def rows(self, sink: int, block: bytes) -> pa.RecordBatch:
         return to_visible(unpack(block)[0].batch)
@@ -168,7 +169,7 @@ class HostedStage:
             self.running.run()
         letters = self.running.take_letters()
         for broken in self.running.take_broken():
-            letters += self.program.late(broken.stream, broken.unit, broken.punctuation)
+            letters += self.program.late(broken)
         return Outcome(tuple(self.packets), tuple(self.results), tuple(letters), self._note())
 
     def _note(self) -> Note:

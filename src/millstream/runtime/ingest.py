@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +11,15 @@ import pyarrow as pa
 from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import SEQUENCE
+from millstream.core.types import SEQUENCE, to_axis
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Source, Unit
 from millstream.operators.edges import Enter
 from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Arrivals, Step, show
+from millstream.progress.gate import Broken
+from millstream.progress.guard import Guard, carrying, with_guard
 from millstream.runtime.executor import Executor
 
 
@@ -51,9 +53,9 @@ class Ingest:
         self.vertex = vertex
         members = [v for v in cut.members(INGEST) if cut.path(v.number)[0].number == vertex]
         self.crossings = [c for v in members for c in cut.out_of(v.number)]
-        self.schemas = {c.number: cut.graph.vertices[c.producer].config.schema for c in self.crossings}
+        self.schemas = {c.number: Guard.at(cut, c).schema for c in self.crossings}
         self.made: dict[int, list[Block]] = {}
-        self.executor = Executor(members, self._collect, {c.producer for c in self.crossings})
+        self.executor = Executor(carrying(members, self.stream), self._collect, {c.producer for c in self.crossings})
 
     def _collect(self, vertex: int, block: Block) -> None:
         self.made.setdefault(vertex, []).append(block)
@@ -66,11 +68,9 @@ class Ingest:
             if held is not None:
                 yield self._piece(*held)
             held = arrivals.take(reading)
-        done = arrivals.step(done=True)
         if held is None:
-            yield self._piece(Block(empty_batch(self.stream.schema)), done, [])
-        else:
-            yield self._piece(held[0], done, held[2])
+            held = Block(empty_batch(self.stream.schema)), arrivals.step(), []
+        yield self._piece(held[0], replace(held[1], done=True), held[2])
 
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
@@ -80,25 +80,28 @@ class Ingest:
 
     def _piece(self, block: Block, step: Step, letters: list[DeadLetter]) -> Piece:
         self.made = {}
-        self.executor.emit(self.vertex, block)
+        self.executor.emit(self.vertex, Block(with_guard(block.batch, self.stream)))
         self.executor.run()
         arrivals = []
         for crossing in self.crossings:
             arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
         return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), len(block))
 
-    def late_letters(self, unit: Unit, punctuation: Punctuation) -> list[DeadLetter]:
+    def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""
-        arrivals = Arrivals(self.stream, unit, 0)
+        arrivals = Arrivals(self.stream, broken.unit, 0)
+        promises = dict(broken.tuples)
+        overtaken = show(Punctuation.linear(self.stream.time, broken.before))
         letters = []
-        for reading in self.source.read(unit, self.batch_size):
-            # Those that are late within the unit were reported where it was read; only numbers tell the rest apart.
+        for reading in self.source.read(broken.unit, self.batch_size):
+            # Those that are late within the unit were reported where it was read, and are not in the block any more.
             first = arrivals.rows
             block, _, _ = arrivals.take(reading)
-            for row in np.flatnonzero(punctuation.matches(block.batch)):
-                number = int(block.batch.column(SEQUENCE)[int(row)].as_py()) - first
-                line = None if reading.lines is None else int(reading.lines[number])
-                text = show(punctuation)
+            numbers = block.batch.column(SEQUENCE).to_numpy()
+            early = to_axis(block.batch.column(self.stream.time)) < broken.before
+            for row in np.flatnonzero(early | np.isin(numbers, list(promises))):
+                line = None if reading.lines is None else int(reading.lines[int(numbers[row]) - first])
+                text = overtaken if early[row] else promises[int(numbers[row])]
                 letters.append(
                     DeadLetter(self.stream.name, "late", f"it came after {text}", reading.file, line, text, as_json(block.batch, int(row)))
                 )
@@ -106,9 +109,8 @@ class Ingest:
 
 
 def _joined(blocks: list[Block], schema: pa.Schema) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    promises = tuple(p for b in blocks for p in b.punctuations)
-    if not blocks:
-        return Block(empty_batch(schema), promises)
-    return Block(pa.Table.from_batches([b.batch for b in blocks]).combine_chunks().to_batches()[0], promises)
+    """One block of the columns that the crossing carries; promises are made by the gate."""
+    batches = [b.batch.select(schema.names) for b in blocks if len(b)]
+    if not batches:
+        return Block(empty_batch(schema))
+    return Block(batches[0] if len(batches) == 1 else pa.concat_batches(batches))

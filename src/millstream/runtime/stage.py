@@ -8,10 +8,11 @@ from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.operators.contract import Container
-from millstream.operators.edges import Deliver, Enter
+from millstream.operators.edges import Deliver
 from millstream.operators.union import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
+from millstream.progress.guard import Guard, reporters
 from millstream.runtime.executor import Executor
 
 Emit = Callable[[int, Block], None]
@@ -46,16 +47,12 @@ class RunningStage:
         self.executor = Executor(members, self._outlet, outlets, limit=limit, journal=journal)
         self.gates: dict[int, Gate] = {}
         self.gathers: dict[int, Promises] = {}
-        reported: set[str] = set()
+        reports = reporters(cut)
         for crossing in cut.into(stage):
             if crossing.from_stage == INGEST:
-                path = cut.path(crossing.producer)
-                source = path[0].config
-                assert isinstance(source, Enter)
-                reports = bucket == 0 and source.stream.name not in reported
-                reported.add(source.stream.name)
-                configs = [v.config for v in path[1:]]
-                self.gates[crossing.number] = Gate(source.stream, configs, path[-1].config.schema, reports, journal)
+                guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]
+                reporting = reports[guard.stream.name] == crossing.number
+                self.gates[crossing.number] = Gate(guard, path, reports=reporting, speaks=bucket == 0, journal=journal)
             else:
                 self.gathers[crossing.number] = Promises(buckets, journal)
         self.broken: list[Broken] = []
@@ -72,7 +69,7 @@ class RunningStage:
         self._put(crossing, Block(block.batch, tuple(new for old in block.punctuations for new in promises.take(bucket, old))))
 
     def _put(self, crossing: Crossing, block: Block) -> None:
-        if not len(block) and not block.punctuations:
+        if crossing.consumer is None or (not len(block) and not block.punctuations):
             return
         consumer = self.cut.graph.vertices[crossing.consumer]
         if isinstance(consumer.config, Deliver):

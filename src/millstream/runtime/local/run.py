@@ -125,7 +125,7 @@ class LocalRun:
         self.stage.run()
         letters = [*piece.letters, *self.stage.take_letters()]
         for broken in self.stage.take_broken():
-            letters += self.by_name[broken.stream].ingest.late_letters(broken.unit, broken.punctuation)
+            letters += self.by_name[broken.stream].ingest.late_letters(broken)
         if letters:
             for letter in letters:
                 self.progress.letters[letter.kind] = self.progress.letters.get(letter.kind, 0) + 1

@@ -1,0 +1,110 @@
+"""A case is streams with their data and one or two queries over them, run by us and by DuckDB."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from millstream.pipeline import Pipeline
+from millstream.plan.catalog import Table
+from millstream.testing import Result, run
+from tests.oracle import duck, joins, queries
+from tests.oracle.queries import Family, Query
+from tests.oracle.streams import StreamSpec, make_stream
+from tests.oracle.watch import watched
+
+FAMILIES: dict[str, Family] = {
+    "scan": queries.scan, "window": queries.window_aggregate, "rows": queries.rows_aggregate, "progressing": queries.progressing_aggregate,
+    "closed": queries.closed_aggregate, "distinct": queries.distinct, "nested": queries.nested, "join": joins.two_way, "many": joins.many_way,
+    "chained": joins.chained, "punctuated": joins.punctuated, "table": joins.table, "joined": joins.joined_window,
+}  # fmt: skip
+TABLE = pa.table(
+    {
+        "id": pa.array([None, -1, 0, 1, 1, 2], pa.int32()),
+        "label": pa.array(["none", "a", "b", "one", "uno", None]),
+        "low": pa.array([0, 10**15, 0, None, 5 * 10**6, 0]).cast(pa.timestamp("us", "UTC")),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    streams: tuple[StreamSpec, ...]
+    queries: tuple[Query, ...]
+    batch: int = 1 << 16
+    files: int = 1
+    limit: int = 0
+
+    def __str__(self) -> str:
+        parts = [s.ddl for s in self.streams] + [q.ours + ";" for q in self.queries] + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}"]
+        return "\n".join(parts)
+
+    def pipeline(self) -> Pipeline:
+        pipeline = Pipeline()
+        names = [s.name for s in self.streams]
+        pipeline.add_text("\n".join(s.ddl for s in self.streams) + "CREATE TABLE T (id INT, label STRING, low TIMESTAMP) WITH (format = 'csv', path = 'x');")
+        pipeline.catalog.relations._entries["t"] = ("T", Table("T", TABLE.schema, {}, None, TABLE))
+        pipeline.add_text("\n".join(queries.views(names)))
+        for number, query in enumerate(self.queries):
+            pipeline.add_text(f"CREATE SINK Out{number} WITH (connector = 'memory'); INSERT INTO Out{number} {query.ours};")
+        pipeline.settings.set("execution.limit", self.limit)
+        return pipeline
+
+    def inputs(self) -> dict[str, pa.Table]:
+        return {s.name: s.table() for s in self.streams}
+
+    def expected(self, number: int) -> list[duck.Row]:
+        tables: dict[str, pa.Table] = {"T": TABLE}
+        for stream in self.streams:
+            tables[stream.name] = stream.arrived()[0]
+            kept = stream.arrived()[0]
+            numbers = [n for n, row in enumerate(stream.rows) if any(row is r for r in _kept(stream))]
+            tables[f"{stream.name}_numbered"] = kept.append_column("number", pa.array(numbers, pa.int64()))
+        return duck.answer(tables, self.queries[number].duck, queries.views([s.name for s in self.streams]))
+
+    def refused(self) -> Counter[str]:
+        """The streams of the tuples that must become letters, with how many."""
+        return Counter({s.name: len(s.arrived()[1]) for s in self.streams if s.arrived()[1]})
+
+    def check(self, result: Result, letters: bool = True) -> None:
+        for number, query in enumerate(self.queries):
+            ours = duck.rows_of(result.tables[f"Out{number}"])
+            found = duck.difference(ours, self.expected(number))
+            assert found is None, f"{self}\nquery {number}: {found}"
+            if query.ordered is not None:
+                times = [row[-1] for row in ours]
+                assert times == sorted(times), f"{self}\nnot in order: {times}"
+        if letters:
+            read = {n.lower() for n in result.status.tuples_in} or {s.name.lower() for s in self.streams}
+            found_letters = Counter(letter.stream for letter in result.letters)
+            wanted = Counter({k: v for k, v in self.refused().items() if k.lower() in read})
+            assert found_letters == wanted, f"{self}\nletters {found_letters}, expected {wanted}: {result.letters[:5]}"
+
+    def run(self, **options: Any) -> Result:
+        with watched() as watch:
+            result = run(self.pipeline(), self.inputs(), batch=self.batch, files={s.name: self.files for s in self.streams}, **options)
+            assert not watch.left_over(), f"{self}\n{watch.left_over()}"
+        return result
+
+
+def _kept(stream: StreamSpec) -> list[dict[str, Any]]:
+    refused = stream.arrived()[1]
+    return [row for row in stream.rows if row["kind"] not in stream.punctuations and not any(row is r for r in refused)]
+
+
+def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
+    closing = family in ("closed", "punctuated")
+    key = r.choice(["BIGINT", "STRING", "INT", "DOUBLE", "DECIMAL(12,0)"]) if closing else None
+    base = None if r.random() < 0.1 else r.choice([0, -20_000_000, 1_700_000_000_000_000])
+    late = r.random() < 0.3 if late is None else late
+    streams = tuple(make_stream(r, name, close=closing or None, key=key, late=late, base=base) for name in "ABC"[: r.choice([1, 2, 3])])
+    names = [s.name for s in streams]
+    made = [FAMILIES[family](r, names)]
+    if r.random() < 0.2 and not closing:
+        other = r.choice([f for f in FAMILIES if f not in ("closed", "punctuated")])
+        made.append(FAMILIES[other](r, names))
+    return Case(streams, tuple(made), r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3]))

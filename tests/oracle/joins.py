@@ -1,0 +1,194 @@
+"""Random joins, each written twice."""
+
+from __future__ import annotations
+
+import random
+
+from tests.oracle.queries import Query, Relation, expanded, relation, window_text
+from tests.oracle.streams import SECOND
+
+EQUALITIES = (
+    "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.s = {b}.s", "{a}.i = {b}.i", "{a}.i = {b}.k", "{a}.x = {b}.x", "{a}.m = {b}.m", "{a}.d = {b}.d",
+    "{a}.i % 2 = {b}.i % 3", "upper({a}.s) = {b}.s", "{a}.b = {b}.b", "{a}.m = {b}.i",
+)  # fmt: skip
+RESIDUALS = ("{a}.i < {b}.i", "{a}.s <> {b}.s", "{a}.x IS NOT NULL", "{b}.i > 0", "{a}.i + {b}.i > 0", "({a}.b OR {b}.b)", "{a}.ts < {b}.ts")
+WINDOWS = (None, 0, 1, SECOND, 3 * SECOND, 10 * SECOND, 60 * SECOND)
+
+
+def _window(size: int | None) -> str:
+    return "" if size is None else " [NOW]" if size == 0 else f" [RANGE {size} MICROSECONDS]"
+
+
+def band(a: str, b: str, first: int | None, second: int | None) -> list[str]:
+    """`a [RANGE first], b [RANGE second]`: b.ts - first <= a.ts <= b.ts + second."""
+    parts = []
+    if first is not None:
+        parts.append(f"epoch_us({b}.ts) - {first} <= epoch_us({a}.ts)")
+    if second is not None:
+        parts.append(f"epoch_us({a}.ts) <= epoch_us({b}.ts) + {second}")
+    return parts
+
+
+def _time_conditions(r: random.Random, a: str, b: str, windowed: bool) -> tuple[list[str], list[str]]:
+    """Conditions on times in WHERE or ON, in both forms; enough to bound the join where windows do not."""
+    if windowed and r.random() < 0.7:
+        return [], []
+    kind = r.randrange(6)
+    low, high = r.choice([0, 1, 3]), r.choice([0, 2, 5])
+    if kind == 0:
+        same = [f"{a}.ts BETWEEN {b}.ts - INTERVAL {low} SECONDS AND {b}.ts + INTERVAL {high} SECONDS"]
+    elif kind == 1:
+        same = [f"{b}.ts > {a}.ts - INTERVAL {low + 1} SECONDS", f"{b}.ts - INTERVAL {high} SECONDS < {a}.ts"]
+    elif kind == 2:
+        same = [f"date_trunc('minute', {a}.ts) = date_trunc('minute', {b}.ts)"]
+    elif kind == 3:
+        same = [f"{a}.ts = {b}.ts"]
+    elif kind == 4:
+        same = [f"{a}.ts + INTERVAL {low} SECONDS >= {b}.ts", f"{a}.ts <= {b}.ts + INTERVAL {high} SECONDS"]
+    else:
+        return (
+            [f"to_date({a}.ts) = to_date({b}.ts)"],
+            [f"CAST({a}.ts AS DATE) = CAST({b}.ts AS DATE)"],
+        )
+    return same, same
+
+
+def two_way(r: random.Random, streams: list[str]) -> Query:
+    """Inner, left, semi and anti joins of two relations."""
+    one, two = relation(r, streams), relation(r, streams)
+    sizes = (r.choice(WINDOWS), r.choice(WINDOWS))
+    equal = [r.choice(EQUALITIES).format(a="a", b="b") for _ in range(r.choice([0, 1, 1, 1, 2]))]
+    times, duck_times = _time_conditions(r, "a", "b", None not in sizes)
+    rest = [r.choice(RESIDUALS).format(a="a", b="b") for _ in range(r.choice([0, 0, 1, 2]))]
+    kind = r.choice(["inner", "inner", "comma", "LEFT", "LEFT SEMI", "LEFT ANTI"])
+    bands = band("a", "b", *sizes)
+    conditions, duck = [*equal, *times, *rest], [*equal, *duck_times, *rest, *bands] or ["true"]
+    columns = ["a.k AS ak", "a.ts AS at", "a.i AS ai"] + ([] if kind in ("LEFT SEMI", "LEFT ANTI") else ["b.k AS bk", "b.ts AS bt", "b.s AS bs"])
+    chosen = ", ".join(r.sample(columns, r.randint(1, len(columns))))
+    after = r.choice(["", "", " WHERE a.i > 0"]) if kind != "comma" else ""
+    left, right = f"{one.ours}{_window(sizes[0])} AS a", f"{two.ours}{_window(sizes[1])} AS b"
+    duck_right, duck_left = f"{two.duck} AS b", f"{one.duck} AS a"
+    if kind == "comma":
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        ours = f"SELECT {chosen} FROM {left}, {right}{where}"
+        return Query(ours, f"SELECT {chosen} FROM {duck_left}, {duck_right} WHERE {' AND '.join(duck)}")
+    join = {"inner": "JOIN", "LEFT": "LEFT JOIN", "LEFT SEMI": "LEFT SEMI JOIN", "LEFT ANTI": "LEFT ANTI JOIN"}[kind]
+    on = " AND ".join(conditions) or "true"
+    ours = f"SELECT {chosen} FROM {left} {join} {right} ON {on}{after}"
+    if kind in ("LEFT SEMI", "LEFT ANTI"):
+        there = f"{'' if kind == 'LEFT SEMI' else 'NOT '}EXISTS (SELECT 1 FROM {duck_right} WHERE {' AND '.join(duck)})"
+        return Query(ours, f"SELECT {chosen} FROM {duck_left}{after or ' WHERE true'} AND {there}")
+    return Query(ours, f"SELECT {chosen} FROM {duck_left} {join} {duck_right} ON {' AND '.join(duck)}{after}")
+
+
+def many_way(r: random.Random, streams: list[str]) -> Query:
+    """Three or four inputs: the ranges hold for every pair."""
+    count = r.choice([3, 3, 4])
+    names = "abcd"[:count]
+    relations: list[Relation] = [relation(r, streams, r.choice([0, 1])) for _ in names]
+    sizes = [r.choice(WINDOWS[2:]) for _ in names]
+    if r.random() < 0.3:
+        sizes[r.randrange(count)] = None
+    conditions, duck = [], []
+    for n, b in enumerate(names[1:], 1):
+        a = r.choice(names[:n])
+        if r.random() < 0.9:
+            conditions.append(r.choice(EQUALITIES[:6]).format(a=a, b=b))
+    if r.random() < 0.3:
+        conditions.append(r.choice(RESIDUALS).format(a=names[0], b=names[-1]))
+    duck += conditions
+    for n, a in enumerate(names):
+        for m in range(n + 1, count):
+            duck += band(a, names[m], sizes[n], sizes[m])
+            if sizes[n] is None or sizes[m] is None:
+                bound = f"{a}.ts BETWEEN {names[m]}.ts - INTERVAL 9 SECONDS AND {names[m]}.ts + INTERVAL 4 SECONDS"
+                conditions.append(bound)
+                duck.append(bound)
+    columns = ", ".join([f"{n}.ts AS {n}t" for n in names] + [f"{names[0]}.k AS k", f"{names[-1]}.i AS i"])
+    ours = ", ".join(f"{relation_.ours}{_window(size)} AS {n}" for n, relation_, size in zip(names, relations, sizes, strict=True))
+    theirs = ", ".join(f"{relation_.duck} AS {n}" for n, relation_ in zip(names, relations, strict=True))
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return Query(f"SELECT {columns} FROM {ours}{where}", f"SELECT {columns} FROM {theirs} WHERE {' AND '.join(duck) or 'true'}")
+
+
+def chained(r: random.Random, streams: list[str]) -> Query:
+    """A left, semi or anti join (or one with a table) in the middle of others."""
+    sizes = [r.choice(WINDOWS[2:]) for _ in range(3)]
+    a, b, c = (relation(r, streams, 0) for _ in range(3))
+    kind = r.choice(["LEFT", "LEFT SEMI", "LEFT ANTI", "TABLE"])
+    first, last = band("a", "b", sizes[0], sizes[1]), band("a", "c", sizes[0], sizes[2])
+    if kind == "TABLE":
+        ours = f"SELECT a.ts AS at, t.label AS l, c.ts AS ct FROM {a.ours}{_window(sizes[0])} AS a JOIN T AS t ON a.i = t.id JOIN {c.ours}{_window(sizes[2])} AS c ON a.k = c.k"
+        duck = f"SELECT a.ts, t.label, c.ts FROM {a.duck} AS a JOIN T AS t ON a.i = t.id JOIN {c.duck} AS c ON a.k = c.k AND {' AND '.join(last)}"
+        return Query(ours, duck)
+    select = "a.ts AS at, c.ts AS ct" + (", b.ts AS bt" if kind == "LEFT" else "")
+    ours = (
+        f"SELECT {select} FROM {a.ours}{_window(sizes[0])} AS a {kind} JOIN {b.ours}{_window(sizes[1])} AS b ON a.k = b.k "
+        f"JOIN {c.ours}{_window(sizes[2])} AS c ON a.i = c.i"
+    )
+    there = f"SELECT 1 FROM {b.duck} AS b WHERE a.k = b.k AND {' AND '.join(first)}"
+    right = f"JOIN {c.duck} AS c ON a.i = c.i AND {' AND '.join(last)}"
+    if kind == "LEFT":
+        return Query(ours, f"SELECT {select} FROM {a.duck} AS a LEFT JOIN {b.duck} AS b ON a.k = b.k AND {' AND '.join(first)} {right}")
+    word = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
+    return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} WHERE {word} ({there})")
+
+
+def punctuated(r: random.Random, streams: list[str]) -> Query:
+    """Joins that only value punctuations purge."""
+    one, two = r.choice(streams), r.choice(streams)
+    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
+    rest = r.choice(["", " AND a.i < b.i", " AND a.s = b.s"])
+    if r.random() < 0.3 and kind == "JOIN":
+        text = f"SELECT a.k AS k, count(*) AS n, min(b.i) AS low FROM {one} AS a JOIN {two} AS b ON a.k = b.k{rest} GROUP BY a.k"
+        return Query(text, text)
+    text = f"SELECT a.k AS ak, a.ts AS at, b.ts AS bt, b.i AS bi FROM {one} AS a {kind} {two} AS b ON a.k = b.k{rest}"
+    return Query(text, text)
+
+
+def table(r: random.Random, streams: list[str]) -> Query:
+    """Streams with a static table T (id INT, label STRING, low TIMESTAMP)."""
+    source = relation(r, streams)
+    kind = r.choice(["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
+    on = " AND ".join(["a.i = t.id", *r.sample(["t.label <> a.s", "t.id > 0", "a.k IS NOT NULL", "a.ts > t.low"], r.choice([0, 0, 1, 2]))])
+    if r.random() < 0.15:
+        on = "a.ts > t.low"
+    semi = kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
+    there = f"{'' if 'SEMI' in kind else 'NOT '}EXISTS (SELECT 1 FROM T AS t WHERE {on})"
+    duck = f"(SELECT a.* FROM {source.duck} AS a WHERE {there})" if semi else f"(SELECT a.*{{}} FROM {source.duck} AS a {kind} T AS t ON {on})"
+    if r.random() < 0.4:
+        text, width, slide = window_text(r)
+        label, more = ("a.k", "") if semi else ("t.label", ", t.label")
+        rows = expanded(duck.format(more), width, slide)
+        return Query(
+            f"SELECT {label} AS l, count(*) AS n FROM {source.ours} {text} AS a {kind} T AS t ON {on} GROUP BY {label}",
+            f"SELECT {label[2:]}, count(*), window_start, window_end FROM {rows} GROUP BY {label[2:]}, window_start, window_end",
+        )
+    columns = "a.k AS k, a.ts AS at" + ("" if semi else ", t.label AS l, t.id AS id")
+    if semi:
+        return Query(f"SELECT {columns} FROM {source.ours} AS a {kind} T AS t ON {on}", f"SELECT {columns} FROM {duck} AS a")
+    ours = f"SELECT {columns} FROM {source.ours} AS a {kind} T AS t ON {on}"
+    return Query(ours, f"SELECT {columns} FROM {source.duck} AS a {kind} T AS t ON {on}")
+
+
+def joined_window(r: random.Random, streams: list[str]) -> Query:
+    """A window over the results of a join, or over what a left join has left."""
+    one, two = relation(r, streams, 0), relation(r, streams, 0)
+    sizes = (r.choice(WINDOWS[2:]), r.choice(WINDOWS[2:]))
+    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
+    bands = " AND ".join(band("a", "b", *sizes))
+    text, width, slide = window_text(r)
+    inner = f"SELECT a.k AS k, a.ts AS ts, b.ts AS other, b.i AS i FROM {one.ours}{_window(sizes[0])} AS a {kind} {two.ours}{_window(sizes[1])} AS b ON a.k = b.k"
+    duck = f"(SELECT a.k AS k, a.ts AS ts, b.ts AS other, b.i AS i FROM {one.duck} AS a {kind} {two.duck} AS b ON a.k = b.k AND {bands})"
+    attribute = r.choice(["ts", "other", None])
+    if attribute is None:
+        duck = f"(SELECT *, greatest(ts, coalesce(other, ts)) AS late FROM {duck})"
+    rows = expanded(duck, width, slide, f"epoch_us({attribute or 'late'})", "" if attribute != "other" else " WHERE other IS NOT NULL")
+    if attribute is not None:
+        text = text.replace("]", f", WA {attribute}]")
+    if r.random() < 0.3 and attribute == "other":
+        return Query(f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM {duck} GROUP BY other")
+    return Query(
+        f"SELECT k, count(*) AS n, sum(i) AS t FROM ({inner}) AS z {text} GROUP BY k",
+        f"SELECT k, count(*), CAST(sum(i) AS BIGINT), window_start, window_end FROM {rows} GROUP BY k, window_start, window_end",
+    )

@@ -1,0 +1,135 @@
+"""Random streams: how they are declared, what arrives, and a naive account of which tuples are late."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+SECOND = 1_000_000
+NAN = float("nan")
+BASES = (0, -20 * SECOND, 1_700_000_000 * SECOND)
+FLOATS = (0.0, -0.0, 1.5, -2.25, 1024.5, NAN, float("inf"), float("-inf"))
+KEYS = {"BIGINT": pa.int64(), "INT": pa.int32(), "DECIMAL(12,0)": pa.decimal128(12, 0), "STRING": pa.string(), "DOUBLE": pa.float64()}
+OTHERS = {
+    "i": ("INT", pa.int32()), "x": ("DOUBLE", pa.float64()), "m": ("DECIMAL(10,2)", pa.decimal128(10, 2)), "s": ("STRING", pa.string()),
+    "b": ("BOOLEAN", pa.bool_()), "d": ("DATE", pa.date32()), "kind": ("STRING", pa.string()), "ts": ("TIMESTAMP", pa.timestamp("us", "UTC")),
+}  # fmt: skip
+CLAUSES = {"beat": "(ts)", "close": "(k)", "group": "(k, ts)"}
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A stream of columns k, i, x, m, s, b, d, kind, ts; `kind` tells tuples from punctuations."""
+
+    name: str
+    key: str = "BIGINT"
+    order: str = "slack"
+    slack: int = 0
+    punctuations: tuple[str, ...] = ()
+    rows: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+
+    @property
+    def ddl(self) -> str:
+        columns = ", ".join([f"k {self.key}", *(f"{name} {sql}" for name, (sql, _) in OTHERS.items())])
+        order = {"slack": f" SLACK {self.slack} MICROSECONDS", "ordered": " ORDERED", "punctuated": ""}[self.order]
+        clauses = "".join(f" PUNCTUATE ON {CLAUSES[p]} WHEN kind = '{p}'" for p in self.punctuations)
+        return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY ts{order}{clauses};"
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([("k", KEYS[self.key]), *((name, kind) for name, (_, kind) in OTHERS.items())])
+
+    def table(self, rows: list[dict[str, Any]] | None = None) -> pa.Table:
+        rows = list(self.rows) if rows is None else rows
+        arrays = []
+        for f in self.schema:
+            values = [row[f.name] for row in rows]
+            stored = pa.int64() if f.name == "ts" else pa.int32() if f.name == "d" else f.type
+            array = pa.array(values, stored)
+            arrays.append(array.view(f.type) if f.name == "ts" else array.cast(f.type))
+        return pa.table(arrays, schema=self.schema)
+
+    def arrived(self) -> tuple[pa.Table, list[dict[str, Any]]]:
+        """The tuples that count, and those that are late or have no usable time (paper 004, section 3, in a loop)."""
+        mark = None
+        closed: dict[Any, int | None] = {}  # key: no tuple before this time, None for no tuple at all
+        kept, refused = [], []
+        for row in self.rows:
+            ts, kind, key = row["ts"], row["kind"], _key(row["k"])
+            if ts is None:
+                refused.append(row)
+            elif kind in self.punctuations:
+                if kind == "beat":
+                    mark = ts if mark is None else max(mark, ts)
+                elif kind == "close":
+                    closed[key] = None
+                elif closed.get(key, 0) is not None:
+                    closed[key] = max(closed.get(key, ts), ts)  # type: ignore[type-var]
+            else:
+                late = mark is not None and ts < mark
+                late |= key in closed and (closed[key] is None or ts < closed[key])  # type: ignore[operator]
+                (refused if late else kept).append(row)
+                if self.order != "punctuated":
+                    here = ts - (self.slack if self.order == "slack" else 0)
+                    mark = here if mark is None else max(mark, here)
+        return self.table(kept), refused
+
+
+def _key(value: Any) -> Any:
+    return "NaN" if value != value else value
+
+
+def make_stream(r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None) -> StreamSpec:
+    """A stream whose tuples mostly keep its promises; with `late` some do not."""
+    key = key or r.choice(["BIGINT", "BIGINT", "INT", "DECIMAL(12,0)"])
+    order = r.choice(["slack", "slack", "ordered", "punctuated"])
+    slack = r.choice([0, 1, 2 * SECOND, 7 * SECOND])
+    kinds = [p for p in ("beat", "group") if r.random() < (0.8 if order == "punctuated" and p == "beat" else 0.2)]
+    if close or (close is None and r.random() < 0.3):
+        kinds.append("close")
+    count = r.choice([0, 1, 3, 8, 20, 40])
+    seed = r.randrange(1 << 30)
+    base = r.choice(BASES) if base is None else base
+    spec = StreamSpec(name, key, order, slack, tuple(kinds))
+    return StreamSpec(name, key, order, slack, tuple(kinds), tuple(_rows(random.Random(seed), spec, count, base, late)))
+
+
+def key_of(number: int | None, sql: str) -> Any:
+    if number is None or sql in ("BIGINT", "INT"):
+        return number
+    if sql == "STRING":
+        return f"k{number}"
+    return Decimal(number) if sql.startswith("DECIMAL") else (float(number), -0.0, NAN)[number % 3]
+
+
+def _rows(r: random.Random, spec: StreamSpec, count: int, base: int, late: bool) -> list[dict[str, Any]]:
+    now, rows = base, []
+    keys = [None, *range(r.choice([1, 3, 6]))]
+    ended: list[Any] = []
+    grain = r.choice([SECOND, SECOND, 500_000, 1])
+    for _ in range(count):
+        now += r.choice([0, 0, 1, 1, 2, 5, 30]) * (SECOND if r.random() < 0.8 else grain)
+        back = r.randrange(spec.slack + 1) // grain * grain if spec.order == "slack" else 0
+        if late and r.random() < 0.15:
+            back += r.choice([1, SECOND, 20 * SECOND])
+        if spec.order == "punctuated":
+            back = r.choice([0, 0, SECOND, 5 * SECOND])
+        kind = r.choice(spec.punctuations) if spec.punctuations and r.random() < 0.2 else "row"
+        pool = [k for k in keys if k not in ended] or ([None] if late else [99])
+        number = r.choice(keys if late and r.random() < 0.3 else pool)
+        ts = now - (5 * SECOND if kind == "beat" and spec.order == "punctuated" else 20 * SECOND if kind == "group" else back)
+        if kind == "close":
+            ended.append(number)
+        rows.append(
+            {
+                "k": key_of(number, spec.key), "ts": None if late and r.random() < 0.05 else ts, "kind": kind,
+                "i": r.choice([None, *range(-3, 4)]), "x": r.choice([None, *FLOATS]), "m": r.choice([None, Decimal("1.50"), Decimal("-2.25"), Decimal("0.00")]),
+                "s": r.choice([None, "", "a", "b", "añ", "a longer text than twelve"]), "b": r.choice([None, True, False]),
+                "d": r.choice([None, -1, 0, 1, 19_000]),
+            }
+        )  # fmt: skip
+    return rows
