@@ -12,7 +12,7 @@ import pytest
 import toy
 
 from millstream.errors import DataProblem, MillstreamError, PlanProblem
-from millstream.runtime.spark.run import run_program
+from millstream.runtime.spark.run import Commits, run_program
 
 WORDS = ["apple", "axe", "bee", "cat", "cow", "dog"]
 
@@ -151,3 +151,17 @@ def test_an_unbounded_program_runs_until_it_is_stopped(spark, words: Path) -> No
     runner.join(30)
     assert not runner.is_alive() and sink.finished
     assert Counter(word for word, _ in sink.rows) == counted(words)
+
+
+def test_no_commit_begins_once_the_run_is_stopping() -> None:
+    class Frame:
+        def collect(self) -> list[Any]:
+            return []
+
+    sink = toy.MemorySink()
+    commits = Commits(toy.ToyProgram((), (sink,)), None)
+    commits(Frame(), 0)
+    commits.refuse()
+    with pytest.raises(InterruptedError):
+        commits(Frame(), 1)
+    assert sink.epochs == [0]

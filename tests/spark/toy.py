@@ -248,8 +248,6 @@ class ToyProgram:
     fingerprint: str = ""
     seen: dict[str, int] = field(default_factory=dict)
 
-    def noted(self, notes: Sequence[Any]) -> None: ...
-
     def ingest(self, stream: int, unit: Unit, entered: int = 0) -> Iterator[Outcome]:
         for reading in self.sources[stream][1].read(unit, 1024):
             words = reading.batch.column(0).to_pylist()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -63,7 +64,7 @@ def run_program(
 ) -> Summary:
     """Run until every source has ended, or until `stop_event`. Without a checkpoint a crash starts anew.
 
-    `on_letters(epoch, letters)` is called before an epoch's results are committed, again if the epoch is replayed.
+    `on_letters(epoch, letters)` is called after an epoch's results are committed, again if the epoch is replayed.
     """
     began = time.monotonic()
     base = spark or get_session(master)
@@ -74,12 +75,12 @@ def run_program(
         try:
             batches, stopped = _follow(query, commits, on_progress, stop_event)
         finally:
-            with commits.lock:  # not in the middle of a commit
-                query.stop()
+            commits.refuse()
+            query.stop()
         for each in program.sinks:
             each.finish()
         return Summary(batches, commits.counter.tuples, commits.counter.letters, time.monotonic() - began, stopped)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
         raise unseal(_text(commits.failure or error)) from error
@@ -97,7 +98,14 @@ class Commits:
         self.counter = sink.Counter()
         self.failure: Exception | None = None
         self.lock = threading.Lock()
+        self.refused = False
         self.finish: Delivery | None = None
+
+    def refuse(self) -> None:
+        """Let a commit under way finish, and begin no other. (To hold the lock while the query stops would be a
+        deadlock: stopping waits for the callback.)"""
+        with self.lock:
+            self.refused = True
 
     def __call__(self, frame: DataFrame, epoch: int) -> None:
         try:
@@ -106,6 +114,8 @@ class Commits:
             # One action and no more: a second one would run the stages again.
             rows = [wire.Wire._make(row) for row in frame.collect()]
             with self.lock:
+                if self.refused:
+                    raise InterruptedError("stopped")
                 letters = sink.commit(self.program, epoch, rows, self.counter)
                 if letters and self.on_letters is not None:
                     self.on_letters(epoch, letters)

@@ -94,9 +94,8 @@ DYNAMIC: Mapping[str, str] = {
 
 def get_session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """The running session, or a new one on `master` (default local[*])."""
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
+    if SparkContext._active_spark_context is not None:  # whichever thread asks
+        return SparkSession.builder.getOrCreate()
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -1,9 +1,10 @@
 """The ends of a program: tasks write the results of distributed sinks, the user's own process commits them.
 
 Why `foreachBatch` and not a Python DataSourceStreamWriter: the writer's commit runs in a Python process
-beside the driver, started anew for each micro-batch, which can reach neither a console nor a list of the
-user's. `foreachBatch` calls back into the user's process, knows the same batch id (so that a replayed
-commit is recognised) and collects a handful of small rows.
+beside the driver, which can reach neither a console nor a list of the user's. `foreachBatch` calls back
+into the user's process, knows the same batch id (so that a replayed commit is recognised) and collects a
+handful of small rows. With a do-nothing `mapInArrow` it took 20 ms more per micro-batch than the writer
+(120 against 99 ms); our stages do not need that `mapInArrow`.
 Why the last stage writes, and not a `mapInArrow` behind it: a second Python worker per task would take
 the blocks through the JVM once more, and would double the pool in which a bucket looks for its hot state.
 """

@@ -1,0 +1,54 @@
+"""Setting up: what is said when Java is missing or old, and who gets which session."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from millstream.errors import SetupProblem
+from millstream.runtime.spark.session import check_java, driver_memory, get_session
+
+
+def java(place: Path, version: str) -> str:
+    (place / "bin").mkdir()
+    script = place / "bin" / "java"
+    script.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\n")
+    script.chmod(0o755)
+    return str(place)
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
+def test_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setenv("JAVA_HOME", java(tmp_path, version))
+    check_java()
+
+
+@pytest.mark.parametrize(("version", "said"), [("1.8.0_402", "is Java 8"), ("11.0.2", "is Java 11"), ("none", "unknown version")])
+def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, said: str) -> None:
+    monkeypatch.setenv("JAVA_HOME", java(tmp_path, version))
+    with pytest.raises(SetupProblem, match=said):
+        check_java()
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupProblem, match="does not run"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupProblem, match="none was found"):
+        check_java()
+
+
+def test_driver_memory_is_within_reason() -> None:
+    assert 1024 <= int(driver_memory().rstrip("m").replace("2g", "2048")) <= 8192
+
+
+def test_every_thread_gets_the_running_session(spark) -> None:
+    got = []
+    other = threading.Thread(target=lambda: got.append(get_session().sparkContext.applicationId))
+    other.start()
+    other.join()
+    assert got == [spark.sparkContext.applicationId]
