@@ -1,0 +1,1 @@
+"""A live auction in which one source falls silent, told as it happens."""
