@@ -59,22 +59,18 @@ def watched() -> Iterator[Watch]:
     """All stages made inside are watched; the arcs of ingest are not, since units are read apart from each other."""
     watch = Watch()
     inside: set[int] = set()
-    make, emit, put = RunningStage.__init__, Executor.emit, Executor.put
+    make, news = RunningStage.__init__, Executor._news
 
     def made(self: RunningStage, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
         watch.stages.append(self)
         inside.add(id(self.executor))
 
-    def emitted(self: Executor, vertex: int, block: Block) -> None:
-        if id(self) in inside:
-            watch.see((id(self), "out of", vertex), block)
-        emit(self, vertex, block)
+    def passed(self: Executor, arc: tuple[int, int], block: Block) -> Block | None:
+        found = news(self, arc, block)
+        if id(self) in inside and found is not None:
+            watch.see((id(self), *arc), found)
+        return found
 
-    def was_put(self: Executor, vertex: int, port: int, block: Block) -> None:
-        if id(self) in inside:
-            watch.see((id(self), "into", vertex, port), block)
-        put(self, vertex, port, block)
-
-    with patch.object(RunningStage, "__init__", made), patch.object(Executor, "emit", emitted), patch.object(Executor, "put", was_put):
+    with patch.object(RunningStage, "__init__", made), patch.object(Executor, "_news", passed):
         yield watch

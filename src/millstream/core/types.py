@@ -31,13 +31,13 @@ def is_axis(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind))
 
 
-def to_axis(values: pa.Array) -> Int64s:
-    """The values as int64 (microseconds for timestamps, days for dates); nulls become MIN_TIME."""
+def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
+    """The values as int64 (microseconds for timestamps, days for dates); nulls become `null`."""
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())
     if values.null_count:
-        values = values.cast(pa.int64()).fill_null(MIN_TIME)
+        values = values.cast(pa.int64()).fill_null(null)
     if pa.types.is_timestamp(kind):
         values = values.view(pa.int64()) if values.type != pa.int64() else values
     else:

@@ -99,6 +99,8 @@ class RunningAggregate(UnaryOperator):
 
     def _update(self, batch: pa.RecordBatch) -> None:
         window = self.config.window
+        if window is not None:
+            batch = timed(batch, window.attribute)
         keys = [batch.column(g) for g in self.config.groups]
         positions: pa.Array | None = None
         if window is not None:
@@ -107,7 +109,7 @@ class RunningAggregate(UnaryOperator):
                 positions = pa.array(rows)
                 keys = [k.take(positions) for k in keys]
         elif self.config.axis is not None:
-            axis = to_axis(batch.column(self.config.axis))
+            axis = to_axis(batch.column(self.config.axis), MAX_TIME)  # no mark passes null: its group stays open to the end
         else:
             axis = np.zeros(batch.num_rows, dtype=np.int64)
         groups, _ = self.table.upsert(keys, axis)
@@ -193,6 +195,12 @@ class RunningAggregate(UnaryOperator):
                 arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
             out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
         self.table.discard(groups)
+
+
+def timed(batch: pa.RecordBatch, attribute: str) -> pa.RecordBatch:
+    """The tuples that have a time: one without (a left join's) is in no window."""
+    column = batch.column(attribute)
+    return batch.filter(column.is_valid()) if column.null_count else batch
 
 
 def window_marks(window: Window, first_open: int) -> list[Punctuation]:

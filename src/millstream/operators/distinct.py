@@ -12,7 +12,7 @@ from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, from_axis, to_axis
 from millstream.kernels.windows import expand_windows
-from millstream.operators.aggregate import window_marks
+from millstream.operators.aggregate import timed, window_marks
 from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 from millstream.state.group_table import GroupTable
@@ -67,12 +67,14 @@ class RunningDistinct(UnaryOperator):
 
     def _pass(self, batch: pa.RecordBatch, out: Output) -> None:
         window = self.config.window
+        if window is not None:
+            batch = timed(batch, window.attribute)
         columns = [batch.column(c) for c in self.config.columns]
         if window is not None:
             rows, axis = expand_windows(to_axis(batch.column(window.attribute)), window.range, window.slide)
             columns = [c.take(pa.array(rows)) for c in columns] if window.range != window.slide else columns
         elif self.config.axis is not None:
-            axis = to_axis(batch.column(self.config.axis))
+            axis = to_axis(batch.column(self.config.axis), MAX_TIME)
         else:
             axis = np.zeros(batch.num_rows, dtype=np.int64)
         _, first = self.table.upsert(columns, axis)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.core.block import empty_batch
+from millstream.core.types import from_axis, to_axis
 from millstream.expressions import compile_expression, predicate_mask
 from millstream.operators.join import Join
 
@@ -66,8 +67,9 @@ class PairMaker:
 
     def _stamp(self, pairs: pa.RecordBatch) -> pa.Array:
         assert self.config.stamp is not None
-        _, left, right = self.config.stamp
-        return pc.max_element_wise(pairs.column(left), pairs.column(right))
+        name, left, right = self.config.stamp
+        later = np.maximum(to_axis(pairs.column(left)), to_axis(pairs.column(right)))
+        return from_axis(later, self.schema.field(name).type)
 
 
 def same_keys(a: pa.Array, b: pa.Array) -> Mask:

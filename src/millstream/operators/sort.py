@@ -51,7 +51,7 @@ class RunningSort(UnaryOperator):
 
     def handle(self, block: Block, out: Output) -> None:
         if len(block):
-            axis = to_axis(block.batch.column(self.axis))
+            axis = to_axis(block.batch.column(self.axis), MAX_TIME)
             self.rows.insert(block.batch, np.zeros(len(block), dtype=np.uint64), axis, axis)
         for punctuation in block.punctuations:
             if punctuation.is_end:

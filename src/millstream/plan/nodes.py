@@ -244,6 +244,8 @@ class Join(Node):
     condition: tuple[Expression, ...] = ()
     keys: tuple[tuple[Expression, Expression], ...] = ()
     bands: tuple[Band, ...] = ()
+    windows: tuple[Window, ...] | None = None
+    """How far its streams reach towards further inputs of the same FROM clause; None until the windows are recognised."""
     stamped: bool = True
     """False when nobody reads the later of both times."""
     keep: tuple[str, ...] | None = None

@@ -11,6 +11,8 @@ from millstream.operators.contract import Buffer, Container, Inputs, Operator, O
 from millstream.operators.edges import Deliver, Enter
 from millstream.state.registers import Registers
 
+OUT = -1
+
 Outlet = Callable[[int, Block], None]
 """Called with a vertex and a block it has put out, for arcs that leave this executor."""
 
@@ -44,17 +46,38 @@ class Executor:
                 if producer in inside:
                     self.targets.setdefault(producer, []).append(self.inputs[v.number].buffers[port])
         self.order = sorted(self.operators, reverse=True)
+        self.marks: dict[tuple[int, int], dict[str, int]] = {}
 
     def put(self, vertex: int, port: int, block: Block) -> None:
         """A block from outside for one port of an operator."""
-        self.inputs[vertex].buffers[port].put(block)
+        if (news := self._news((vertex, port), block)) is not None:
+            self.inputs[vertex].buffers[port].put(news)
 
     def emit(self, vertex: int, block: Block) -> None:
         """A block that a vertex has put out: to every consumer inside, and outside where it has one."""
+        news = self._news((vertex, OUT), block)
+        if news is None:
+            return
         for buffer in self.targets.get(vertex, ()):
-            buffer.put(block)
+            buffer.put(news)
         if vertex in self.outlets:
-            self.outlet(vertex, block)
+            self.outlet(vertex, news)
+
+    def _news(self, arc: tuple[int, int], block: Block) -> Block | None:
+        """The block without linear punctuations that say no more than earlier ones on this arc; None when nothing is left."""
+        if not block.punctuations:
+            return block
+        marks = self.marks.setdefault(arc, {})
+        kept = []
+        for punctuation in block.punctuations:
+            if punctuation.is_linear:
+                ((attribute, pattern),) = punctuation.patterns
+                mark: int = pattern.high  # type: ignore[attr-defined]
+                if attribute in marks and mark <= marks[attribute]:
+                    continue
+                marks[attribute] = mark
+            kept.append(punctuation)
+        return Block(block.batch, tuple(kept)) if kept or len(block) else None
 
     def run(self) -> None:
         """Step until nothing can move."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from millstream.errors import PlanProblem
@@ -60,8 +61,13 @@ def _through_project(node: Project, windowed: Windowed) -> Node:
 def _join(node: Join) -> Node:
     """Every pair of inputs must lie within each other's range (semantics: Joins).
 
-    `A [RANGE ta], B [RANGE tb]` joins when `-tb <= b.ts - ta.ts <= ta`, an input without a window is unbounded.
+    `A [RANGE ta], B [RANGE tb]` joins when `-tb <= b.ts - a.ts <= ta`, an input without a window is unbounded.
+    A table has no time: the window of the stream stays for whoever reads the join.
     """
+    if node.windows is not None:
+        return node
+    if node.static and isinstance(node.left, Windowed):
+        return Windowed(replace(node, left=node.left.input, windows=()), node.left.window)
     lefts, rights = join_windows(node.left), join_windows(node.right)
     bands = list(node.bands)
     for a in lefts:
@@ -71,14 +77,16 @@ def _join(node: Join) -> Node:
             bands.append(Band(a.attribute, b.attribute, -b.range if b.range >= 0 else None, a.range if a.range >= 0 else None))
     left = node.left.input if isinstance(node.left, Windowed) else node.left
     right = node.right.input if isinstance(node.right, Windowed) else node.right
-    return replace(node, left=left, right=right, bands=tuple(bands))
+    # What a left join adds may be null, and a semi or anti join adds nothing: further inputs meet its left side only.
+    windows = (*lefts, *rights) if node.kind == "inner" else tuple(lefts)
+    return replace(node, left=left, right=right, bands=tuple(bands), windows=windows)
 
 
 UNBOUNDED = -1
 """The range of an input without a window."""
 
 
-def join_windows(node: Node) -> list[Window]:
+def join_windows(node: Node) -> Sequence[Window]:
     """The windows of the streams below that are still to be met by other inputs of the same FROM clause."""
     if isinstance(node, Windowed):
         if node.window.slides:
@@ -87,18 +95,9 @@ def join_windows(node: Node) -> list[Window]:
             raise PlanProblem("a ROWS window can not stand on the input of a join", hint="use RANGE")
         return [node.window]
     if isinstance(node, Join):
-        if node.kind != "inner" or node.static:
-            return join_windows(node.left)
-        found: dict[str, Window] = {}
-        for band in node.bands:
-            a, b = band.high, band.low
-            found.setdefault(band.left, Window(band.left, a if a is not None else UNBOUNDED, 1))
-            found.setdefault(band.right, Window(band.right, -b if b is not None else UNBOUNDED, 1))
-        return list(found.values())
+        return node.windows or ()
     if isinstance(node, Filter):
         return join_windows(node.input)
     if node.time is not None and any(isinstance(n, Scan) for n in node.walk()):
         return [Window(node.time, UNBOUNDED, 1)]
-    return []
-
-
+    return ()
