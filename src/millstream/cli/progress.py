@@ -100,7 +100,7 @@ class Reporter:
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in status.letters.items())
             where = f" in {_short(status.letters_path)}" if status.letters_path else ""
             parts.append(f"{_counted(letters, 'dead letter')}{where} ({kinds})")
-        parts.append(f"{status.seconds:.1f} s")
+        parts.append(f"{time.monotonic() - self.began:.1f} s")
         return ("stopped: " if status.stopped else "") + ", ".join(parts)
 
 

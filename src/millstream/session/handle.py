@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import PlanProblem, UnsupportedProblem
+from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
 from millstream.language import parse_expression, parse_query
 from millstream.language.window import KEY, StreamWindow
 from millstream.pipeline import sketch
@@ -257,13 +258,21 @@ def plain(tree: Any) -> Any:
     return tree
 
 
+def _read(parse: Callable[[str], exp.Expr], text: str, given: str) -> Any:
+    """Parse a fragment; a mistake is told beside what was given, because its line and column would be those of no file."""
+    try:
+        return plain(parse(text))
+    except MillstreamError as problem:
+        raise type(problem)(f"in `{given}`: {problem.message}", hint=problem.hint) from None
+
+
 def _expression(text: str) -> exp.Expr:
-    return cast(exp.Expr, plain(parse_expression(text)))
+    return cast(exp.Expr, _read(parse_expression, text, text))
 
 
 def _item(text: str) -> exp.Expr:
     """One member of a select list, as SQL reads it there."""
-    select = plain(parse_query(f"SELECT {text} FROM x"))
+    select = _read(parse_query, f"SELECT {text} FROM x", text)
     if len(select.expressions) != 1:
         raise PlanProblem(f"`{text}` is more than one column", hint="give each as a text of its own")
     return cast(exp.Expr, select.expressions[0].pop())
@@ -281,7 +290,8 @@ def _window(length: str | int, slide: str | int | None, on: str | None) -> Strea
         parts = ["NOW" if length.strip().upper() == "NOW" else f"RANGE {length}"]
     parts += [] if slide is None else [f"SLIDE {slide}"]
     parts += [] if on is None else [f"WA {on}"]
-    table = plain(parse_query(f"SELECT * FROM x [{' '.join(parts)}]")).args["from_"].this
+    spelled = f"[{' '.join(parts)}]"
+    table = _read(parse_query, f"SELECT * FROM x {spelled}", spelled).args["from_"].this
     return cast(StreamWindow, table.args[KEY].copy())
 
 

@@ -59,7 +59,7 @@ class Session:
     def stream(self, name: str) -> StreamHandle:
         """A handle on a declared stream, table or view."""
         self.pipeline.catalog.relations.need(name)
-        return StreamHandle(self, exp.to_table(exp.to_identifier(name, quoted=True).sql("spark"), dialect="spark"))
+        return StreamHandle(self, exp.Table(this=exp.to_identifier(name, quoted=True)))
 
     table = stream
 

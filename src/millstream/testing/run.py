@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, overload
 
 import pyarrow as pa
 
 from millstream.core.clock import Clock
 from millstream.core.letters import DeadLetter
-from millstream.core.types import is_hidden
-from millstream.errors import NameProblem, TypeProblem
+from millstream.errors import NameProblem
 from millstream.io import ListSource, MemorySink
 from millstream.pipeline import Pipeline
 from millstream.plan import nodes
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.launch import Launch, Status, run_local, run_spark
-
-Rows = Any
-"""A list of dictionaries, a list of tuples in column order, or an Arrow table."""
+from millstream.runtime.visible import visible
+from millstream.session.rows import Rows, to_batch
 
 
 @dataclass
-class Result:
-    """What a run gave: tables by sink name, dead letters, and the final status."""
+class Result(Sequence[dict[str, Any]]):
+    """What a run gave: tables by sink name, dead letters, and the final status.
+
+    With one sink it is the list of that sink's tuples, as dictionaries: `len(result)`, `result[0]["n"]`, `for row in result`,
+    `result == [{...}]`. With several, `result.rows("Out")` gives those of one.
+    """
 
     tables: dict[str, pa.Table]
     letters: list[DeadLetter] = field(default_factory=list)
@@ -33,11 +36,46 @@ class Result:
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """The tuples of one sink (of the only one, when there is one), as dictionaries."""
+        return self.to_arrow(sink).to_pylist()  # type: ignore[no-any-return]
+
+    def to_arrow(self, sink: str | None = None) -> pa.Table:
+        """The tuples of one sink (of the only one, when there is one), as an Arrow table."""
         if sink is None:
             if len(self.tables) != 1:
-                raise NameProblem(f"there are {len(self.tables)} sinks", hint="say which: " + ", ".join(self.tables))
+                raise NameProblem(f"there are {len(self.tables)} sinks", hint="say which with rows(name): " + ", ".join(self.tables))
             sink = next(iter(self.tables))
-        return self.tables[sink].to_pylist()  # type: ignore[no-any-return]
+        found = next((table for name, table in self.tables.items() if name.lower() == sink.lower()), None)
+        if found is None:
+            raise NameProblem.unknown("sink", sink, self.tables)
+        return found
+
+    @cached_property
+    def _only(self) -> list[dict[str, Any]]:
+        return self.rows()
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        return self._only[index]
+
+    def __len__(self) -> int:
+        return len(self._only)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Result):
+            return self.tables == other.tables and self.letters == other.letters
+        return isinstance(other, (list, tuple)) and self._only == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if len(self.tables) == 1:
+            return repr(self._only)
+        return f"Result({', '.join(f'{name}: {table.num_rows} tuples' for name, table in self.tables.items())})"
 
 
 def run(
@@ -52,28 +90,25 @@ def run(
 ) -> Result:
     """Feed each stream its list (a missing one is empty), run to the end, and collect every sink.
 
+    >>> rows = ms.testing.run(session, {"Bid": [{"auction": 1, "price": 10.0, "ts": "2026-01-01 12:00:05"}]})
+    >>> assert rows[0]["bids"] == 1
+
+    Tuples are dictionaries, sequences in column order, or an Arrow table. A `ManualClock` as `clock` decides what time it is for
+    streams that are stamped on entry (in one process only).
     `batch` cuts the lists into blocks of that many tuples, `files` says into how many units a stream's list is cut:
     neither changes an answer.
     """
     pipeline: Pipeline = getattr(session, "pipeline", session)
     runtime = runtime or getattr(session, "runtime", "local")
-    sinks: dict[str, MemorySink] = {}
     letters: list[DeadLetter] = []
-    queries = []
-    streams: dict[str, Stream] = {}
-    for entry in pipeline.catalog.relations:
-        if isinstance(entry, Stream):
-            given = _given(inputs, entry.name)
-            count = (files or {}).get(entry.name, 1)
-            streams[entry.name] = replace(entry, source=ListSource(entry.name, entry.read_schema, _units(entry, given, count)))
+
+    def source(stream: Stream) -> ListSource:
+        return ListSource(stream.name, stream.read_schema, _units(stream, _given(inputs, stream.name), (files or {}).get(stream.name, 1)))
+
+    copy, sinks, streams = stand_ins(pipeline, source)
     for name in inputs:
         if name.lower() not in {s.lower() for s in streams}:
             raise NameProblem.unknown("stream", name, streams)
-    for query in pipeline.queries:
-        sink = sinks.setdefault(query.sink.name, MemorySink(query.sink.name))
-        bound = _with_streams(query, streams)
-        queries.append(nodes.Insert(bound.inputs[0], SinkEntry(query.sink.name, {}, None, sink)))
-    copy = Pipeline(pipeline.catalog, pipeline.settings, queries)
     with tempfile.TemporaryDirectory(prefix="millstream-test-") as directory:
         launch = Launch.prepare(copy)
         launch.letters = _Collector(directory, letters)  # type: ignore[assignment]
@@ -87,11 +122,27 @@ def run(
         finally:
             for name, value in old.items():
                 launch.settings.set(name, value)
-    tables = {q.sink.name: sinks[q.sink.name].to_arrow() for q in queries}
-    for q in queries:
-        if tables[q.sink.name] is None or not tables[q.sink.name].schema.names:
-            tables[q.sink.name] = pa.schema([f for f in q.schema if not is_hidden(f.name)]).empty_table()
-    return Result(tables, letters, status)
+    return Result(collected(copy, sinks), letters, status)
+
+
+def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tuple[Pipeline, dict[str, MemorySink], dict[str, Stream]]:
+    """The same queries over lists instead of their sources, into memory instead of their sinks."""
+    sinks: dict[str, MemorySink] = {}
+    streams = {e.name: replace(e, source=source(e)) for e in pipeline.catalog.relations if isinstance(e, Stream)}
+    queries = []
+    for query in pipeline.queries:
+        sink = sinks.setdefault(query.sink.name, MemorySink(query.sink.name))
+        queries.append(nodes.Insert(_with_streams(query.input, streams), SinkEntry(query.sink.name, {}, None, sink)))
+    return Pipeline(pipeline.catalog, pipeline.settings, queries), sinks, streams
+
+
+def collected(pipeline: Pipeline, sinks: Mapping[str, MemorySink]) -> dict[str, pa.Table]:
+    """What each sink got; one that got nothing still has its columns."""
+    tables = {}
+    for query in pipeline.queries:
+        table = sinks[query.sink.name].to_arrow()
+        tables[query.sink.name] = table if table.schema.names else visible(query.schema).empty_table()
+    return tables
 
 
 class _Collector:
@@ -119,26 +170,9 @@ def _given(inputs: Mapping[str, Rows], name: str) -> Rows:
 
 
 def _units(stream: Stream, rows: Rows, count: int) -> list[pa.RecordBatch]:
-    schema = stream.read_schema
-    if isinstance(rows, pa.Table):
-        table = rows.select(schema.names).cast(schema)
-    else:
-        columns: dict[str, list[Any]] = {name: [] for name in schema.names}
-        for row in rows:
-            values = row if isinstance(row, Mapping) else dict(zip(schema.names, row, strict=True))
-            for name in values:
-                if name not in columns:
-                    raise NameProblem.unknown("column", name, schema.names, within=stream.name)
-            for name in schema.names:
-                columns[name].append(values.get(name))
-        try:
-            arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise TypeProblem(f"a value for {stream.name} does not fit its column: {error}") from None
-        table = pa.Table.from_arrays(arrays, schema=schema)
-    batches = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], schema=schema)
-    size = -(-batches.num_rows // max(count, 1)) or 1
-    return [batches.slice(at, size) for at in range(0, batches.num_rows, size)]
+    batch = to_batch(f"stream {stream.name}", stream.read_schema, rows)
+    size = -(-batch.num_rows // max(count, 1)) or 1
+    return [batch.slice(at, size) for at in range(0, batch.num_rows, size)]
 
 
 def _with_streams(node: nodes.Node, streams: Mapping[str, Stream]) -> nodes.Node:

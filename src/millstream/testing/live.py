@@ -1,0 +1,98 @@
+"""Drive a session step by step: push tuples, move the clock, and look at what has come out so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from millstream.core.clock import ManualClock
+from millstream.core.letters import DeadLetter
+from millstream.errors import NameProblem
+from millstream.io import ListSource
+from millstream.language.durations import microseconds
+from millstream.pipeline import Pipeline
+from millstream.plan.catalog import Stream
+from millstream.runtime.launch import Launch
+from millstream.runtime.local.run import LocalRun
+from millstream.runtime.visible import visible
+from millstream.session.rows import Rows, to_batch
+from millstream.testing.run import collected, stand_ins
+
+
+class Live:
+    """The queries of a session in this process, over streams that the test feeds, by a clock that the test moves.
+
+    Nothing happens between two calls, so a test can say exactly when an answer must come out:
+
+    >>> live = ms.testing.Live(session)
+    >>> live.push("Door", [{"door": 1}])
+    >>> live.rows()                 # the window is open
+    []
+    >>> live.advance("1 minute")    # an enabling timestamp closes it
+    >>> live.rows()
+    [{"n": 1, ...}]
+    """
+
+    def __init__(self, session: Any, clock: ManualClock | None = None) -> None:
+        pipeline: Pipeline = getattr(session, "pipeline", session)
+        self.clock = clock or ManualClock()
+        self.letters: list[DeadLetter] = []
+
+        def source(stream: Stream) -> ListSource:
+            return ListSource(stream.name, stream.read_schema, ended=False)
+
+        self._pipeline, self._sinks, self._streams = stand_ins(pipeline, source)
+        launch = Launch.prepare(self._pipeline)
+        self._run = LocalRun(launch.graph, launch.sources, launch.sinks, clock=self.clock, on_letters=self.letters.extend)
+        for number, sink in enumerate(launch.sinks):
+            self._run.writers[number] = sink.writer(visible(self._run.schemas[number]), "00000", None)
+
+    def push(self, stream: str, rows: Rows) -> None:
+        """Tuples arrive, and everything that can run does."""
+        found = self._stream(stream)
+        found.source.push(to_batch(f"stream {found.name}", found.read_schema, rows))
+        self._settle()
+
+    def end(self, stream: str | None = None) -> None:
+        """One stream ends, or all of them do."""
+        for found in [self._stream(stream)] if stream is not None else self._streams.values():
+            found.source.end()
+        self._settle()
+
+    def advance(self, by: str | int) -> None:
+        """Time passes ("5 seconds", or microseconds), and silent streams make enabling timestamps where somebody waits."""
+        if isinstance(by, str):
+            number, _, unit = by.strip().partition(" ")
+            by = microseconds(number, unit.strip())
+        self.clock.advance(by)
+        self._settle()
+
+    def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
+        """What a sink (the only one, when there is one) has got so far."""
+        return self.to_arrow(sink).to_pylist()  # type: ignore[no-any-return]
+
+    def to_arrow(self, sink: str | None = None) -> pa.Table:
+        tables = collected(self._pipeline, self._sinks)
+        if sink is None and len(tables) == 1:
+            return next(iter(tables.values()))
+        if sink not in tables:
+            raise NameProblem.unknown("sink", sink or "", tables)
+        return tables[sink]
+
+    @property
+    def state_rows(self) -> int:
+        """Tuples and groups that wait for progress."""
+        return self._run.report().state_rows
+
+    def _stream(self, name: str) -> Stream:
+        found = next((s for s in self._streams.values() if s.name.lower() == name.lower()), None)
+        if found is None:
+            raise NameProblem.unknown("stream", name, self._streams)
+        return found
+
+    def _settle(self) -> None:
+        while self._run.step():
+            pass
+        for writer in self._run.writers.values():
+            writer.flush()
