@@ -32,7 +32,7 @@ from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
 from millstream.plan.rules import rewrite
 from millstream.settings import Settings
-from millstream.static import rows_of
+from millstream.plan.static import rows_of
 
 
 @dataclass

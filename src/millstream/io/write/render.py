@@ -32,8 +32,11 @@ def render(values: pa.Array) -> pa.Array:
 
 
 def _floats(values: pa.Array) -> pa.Array:
-    """NaN, Infinity and -Infinity by these names."""
+    """NaN, Infinity and -Infinity by these names; whole numbers keep a point, so that they read back as what they are."""
     text = pc.cast(values, pa.string())
+    whole = pc.and_(pc.equal(values, pc.trunc(values)), pc.invert(pc.match_substring(text, "e")))
+    if pc.any(whole, min_count=0).as_py():
+        text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
     if pc.all(pc.is_finite(values), min_count=0).as_py():
         return text
     text = pc.if_else(pc.is_nan(values), "NaN", text)
