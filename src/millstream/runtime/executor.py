@@ -24,7 +24,9 @@ class Executor:
     furthest down the graph that has something to take goes first, so that buffers stay short.
     """
 
-    def __init__(self, vertices: Sequence[Vertex], outlet: Outlet, outlets: set[int], *, limit: int | None = None, journal: bool = False) -> None:
+    def __init__(
+        self, vertices: Sequence[Vertex], outlet: Outlet, outlets: set[int], *, limit: int | None = None, journal: bool = False
+    ) -> None:
         self.limit = limit
         self.outlet = outlet
         self.outlets = outlets

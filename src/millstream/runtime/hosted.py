@@ -14,7 +14,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.types import MIN_TIME
-from millstream.graph.cut import Crossing, Cut
+from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
 from millstream.progress.arrivals import Step
@@ -25,7 +25,6 @@ from millstream.runtime.program import Note, Outcome, Packet
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
-
 
 ETS_STEP = 300_000
 """Microseconds between two enabling timestamps of a stream."""
@@ -43,6 +42,8 @@ class HostedProgram:
     fingerprint: str = ""
     notes_path: str = ""
     """A file by which the user's process tells the source's what the buckets said; both are on the driver's host."""
+    read: dict[str, int] = field(default_factory=dict, repr=False)
+    """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
     _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
 
@@ -76,7 +77,8 @@ class HostedProgram:
             home = arrival.step.unit.number % self.buckets
             for bucket, block in spread(arrival.block, arrival.crossing, self.buckets, home, everyone):
                 packets.append(Packet(bucket, arrival.crossing.number, order, pack(block, arrival.step)))
-        return Outcome(tuple(packets), (), piece.letters)
+        note = Note(INGEST, read=((piece.stream, piece.rows),)) if piece.rows else None
+        return Outcome(tuple(packets), (), piece.letters, note)
 
     def stage(self, index: int, bucket: int) -> HostedStage:
         return HostedStage(self, index, bucket)
@@ -84,7 +86,10 @@ class HostedProgram:
     def noted(self, notes: Sequence[Note]) -> None:
         """What the buckets say after a micro-batch, for whoever asks how the run goes, and for enabling timestamps."""
         for note in notes:
-            self._notes[note.stage, note.bucket] = note
+            for stream, rows in note.read:
+                self.read[stream] = self.read.get(stream, 0) + rows
+            if note.stage != INGEST:
+                self._notes[note.stage, note.bucket] = note
         if self.notes_path and self._notes:
             waits = any(note.held for note in self._notes.values())
             temporary = self.notes_path + ".new"
@@ -174,7 +179,8 @@ class HostedStage:
 
     def _note(self) -> Note:
         executor = self.running.executor
-        return Note(self.index, self.bucket, executor.held, tuple(self.running.marks(enabling=False).items()), executor.nbytes)
+        marks = tuple(self.running.marks(enabling=False).items())
+        return Note(self.index, self.bucket, held=executor.held, marks=marks, state_bytes=executor.nbytes)
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):

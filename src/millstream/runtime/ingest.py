@@ -38,6 +38,7 @@ class Piece:
 
     arrivals: tuple[Arrival, ...]
     letters: tuple[DeadLetter, ...] = ()
+    stream: str = ""
     rows: int = 0
 
 
@@ -85,7 +86,7 @@ class Ingest:
         arrivals = []
         for crossing in self.crossings:
             arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
-        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), len(block))
+        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), self.stream.name, len(block))
 
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""

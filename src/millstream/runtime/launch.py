@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
@@ -21,7 +21,6 @@ from millstream.io import FileSink, LetterBox, open_sink, open_source
 from millstream.io.contract import DeadLetter, Sink, Source
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
-from millstream.runtime.counted import CountedProgram, CountedSink
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
 
@@ -53,8 +52,6 @@ class Launch:
     sinks: list[Sink]
     letters: LetterBox
     settings: Settings
-    counted: list[CountedSink] = field(default_factory=list)
-    """The sinks of the run under way, with their counts."""
 
     @classmethod
     def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
@@ -74,14 +71,9 @@ class Launch:
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or "letters")
         return cls(graph, sources, sinks, letters, pipeline.settings)
 
-    def count(self) -> list[CountedSink]:
-        """The sinks for one run, counted from zero."""
-        self.counted = [CountedSink(sink) for sink in self.sinks]
-        return self.counted
-
-    @property
-    def written(self) -> dict[str, int]:
-        return {sink.name: sink.tuples for sink in self.counted}
+    def written(self, counts: Mapping[int, int]) -> dict[str, int]:
+        """Tuples by sink name."""
+        return {sink.name: counts.get(number, 0) for number, sink in enumerate(self.sinks)}
 
     @property
     def fingerprint(self) -> str:
@@ -103,7 +95,7 @@ def run_local(
     run = LocalRun(
         launch.graph,
         launch.sources,
-        list(launch.count()),
+        launch.sinks,
         clock=clock,
         batch_size=settings.get("execution.batch"),
         limit=settings.get("execution.limit") or None,
@@ -111,7 +103,8 @@ def run_local(
     )
 
     def status(p: Progress) -> Status:
-        return Status(dict(p.tuples_in), p.tuples_out, launch.written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
+        written = launch.written(p.written)
+        return Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
 
     final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
     final.stopped = stop is not None and stop.is_set()
@@ -127,6 +120,7 @@ def run_spark(
     on_status: Callable[[Status], None] | None = None,
 ) -> Status:
     """On Spark, until every stream has ended or `stop` is set."""
+    from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
@@ -134,10 +128,15 @@ def run_spark(
     spark = get_session(master)
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
     sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
-    sinks = tuple(launch.count())
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
-    program = CountedProgram(
-        cut(launch.graph), sources, sinks, buckets, settings.get("execution.batch"), launch.fingerprint, os.path.join(notes, "notes.json")
+    program = HostedProgram(
+        cut(launch.graph),
+        sources,
+        tuple(launch.sinks),
+        buckets,
+        settings.get("execution.batch"),
+        launch.fingerprint,
+        os.path.join(notes, "notes.json"),
     )
     counts: dict[str, int] = {}
 
@@ -151,14 +150,13 @@ def run_spark(
 
     began = time.monotonic()
 
-    def status(batches: int) -> Status:
-        written, seconds = launch.written, time.monotonic() - began
-        tuples = dict(program.tally.tuples_in)
-        return Status(tuples, sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+    def status(counted: Mapping[int, int], batches: int) -> Status:
+        written, seconds = launch.written(counted), time.monotonic() - began
+        return Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
 
     def told(p: Progress) -> None:
         if on_status is not None:
-            on_status(status(p.batch + 1))
+            on_status(status(p.written, p.batch + 1))
 
     try:
         summary = run_program(
@@ -173,7 +171,7 @@ def run_spark(
         )
     finally:
         shutil.rmtree(notes, ignore_errors=True)
-    final = status(summary.batches)
+    final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)
 

@@ -27,8 +27,11 @@ class Note:
     """What a bucket tells the driver after a micro-batch. A lost note costs a moment, never an answer."""
 
     stage: int
-    bucket: int
-    held: int
+    """-1 for a task that reads sources."""
+    bucket: int = 0
+    read: tuple[tuple[str, int], ...] = ()
+    """Tuples read since the last note, by stream."""
+    held: int = 0
     """Tuples and groups that wait here for progress."""
     marks: tuple[tuple[str, int], ...] = ()
     """The low-water mark that each stream's own tuples have led to."""

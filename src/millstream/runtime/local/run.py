@@ -32,7 +32,7 @@ class Progress:
     """How far a run is."""
 
     tuples_in: dict[str, int] = field(default_factory=dict)
-    tuples_out: int = 0
+    written: dict[int, int] = field(default_factory=dict)
     letters: dict[str, int] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     state_rows: int = 0
@@ -133,7 +133,7 @@ class LocalRun:
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):
-            self.progress.tuples_out += len(block)
+            self.progress.written[sink] = self.progress.written.get(sink, 0) + len(block)
             self.writers[sink].write(to_visible(block.batch))
 
     def _flush(self) -> None:

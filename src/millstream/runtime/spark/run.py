@@ -35,7 +35,7 @@ class Progress:
     batch: int
     blocks_in: int
     seconds: float
-    tuples_out: int  # written since the start of the run
+    written: Mapping[int, int]  # tuples by sink, since the start of the run
     durations: Mapping[str, int] = field(default_factory=dict)  # Spark's own, in ms
 
 
@@ -44,7 +44,7 @@ class Summary:
     """A finished run."""
 
     batches: int
-    tuples_out: int
+    written: Mapping[int, int]  # tuples by sink
     letters: int
     seconds: float
     stopped: bool  # True when it was asked to stop before the end
@@ -79,7 +79,7 @@ def run_program(
             query.stop()
         for each in program.sinks:
             each.finish()
-        return Summary(batches, commits.counter.tuples, commits.counter.letters, time.monotonic() - began, stopped)
+        return Summary(batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, stopped)
     except (PySparkException, Py4JError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
@@ -175,13 +175,13 @@ def _follow(
             told = report["batchId"]
             batches += 1
             if on_progress is not None:
-                on_progress(_progress(report, commits.counter.tuples))
+                on_progress(_progress(report, dict(commits.counter.written)))
     return batches, False
 
 
-def _progress(report: Mapping[str, Any], tuples: int) -> Progress:
+def _progress(report: Mapping[str, Any], written: Mapping[int, int]) -> Progress:
     durations = dict(report["durationMs"])
-    return Progress(report["batchId"], report["numInputRows"], durations.get("triggerExecution", 0) / 1000, tuples, durations)
+    return Progress(report["batchId"], report["numInputRows"], durations.get("triggerExecution", 0) / 1000, written, durations)
 
 
 def _text(error: Exception) -> str:

@@ -91,8 +91,11 @@ class Counter:
     """What the driver has committed so far."""
 
     def __init__(self) -> None:
-        self.tuples = 0
+        self.written: dict[int, int] = {}  # tuples by sink
         self.letters = 0
+
+    def count(self, sink: int, tuples: int) -> None:
+        self.written[sink] = self.written.get(sink, 0) + tuples
 
 
 def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Counter) -> tuple[DeadLetter, ...]:
@@ -106,7 +109,7 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
             raise AssertionError(f"the source counts micro-batch {row.epoch} where Spark counts {epoch}")
         if row.kind == wire.PART:
             parts[row.port].append(pickle.loads(row.payload))
-            counter.tuples += row.first
+            counter.count(row.port, row.first)
         elif row.kind == wire.LETTERS:
             letters += pickle.loads(row.payload)
         elif row.kind == wire.NOTE:
@@ -117,7 +120,7 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
                 if row.port not in writers:
                     writers[row.port] = program.sinks[row.port].writer(batch.schema, "driver", epoch)
                 writers[row.port].write(batch)
-                counter.tuples += batch.num_rows
+                counter.count(row.port, batch.num_rows)
     for sink, writer in writers.items():
         parts[sink].append(writer.close())
     counter.letters += len(letters)
