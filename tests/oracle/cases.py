@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Table
+from millstream.plan.nodes import Scan
 from millstream.testing import Result, run
 from tests.oracle import duck, joins, queries
+from tests.oracle.buckets import run_hosted
 from tests.oracle.queries import Family, Query
 from tests.oracle.streams import StreamSpec, make_stream
 from tests.oracle.watch import watched
@@ -79,7 +81,7 @@ class Case:
                 times = [row[-1] for row in ours]
                 assert times == sorted(times), f"{self}\nnot in order: {times}"
         if letters:
-            read = {n.lower() for n in result.status.tuples_in} or {s.name.lower() for s in self.streams}
+            read = {n.stream.name.lower() for plan in self.pipeline().queries for n in plan.walk() if isinstance(n, Scan)}
             found_letters = Counter(letter.stream for letter in result.letters)
             wanted = Counter({k: v for k, v in self.refused().items() if k.lower() in read})
             assert found_letters == wanted, f"{self}\nletters {found_letters}, expected {wanted}: {result.letters[:5]}"
@@ -87,6 +89,15 @@ class Case:
     def run(self, **options: Any) -> Result:
         with watched() as watch:
             result = run(self.pipeline(), self.inputs(), batch=self.batch, files={s.name: self.files for s in self.streams}, **options)
+            assert not watch.left_over(), f"{self}\n{watch.left_over()}"
+        return result
+
+
+    def host(self, buckets: int, chance: random.Random) -> Result:
+        """The same on several buckets, without Spark."""
+        with watched() as watch:
+            files = {s.name: self.files for s in self.streams}
+            result = run_hosted(self.pipeline(), self.inputs(), buckets=buckets, chance=chance, watch=watch, batch=self.batch, files=files)
             assert not watch.left_over(), f"{self}\n{watch.left_over()}"
         return result
 

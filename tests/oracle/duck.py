@@ -21,7 +21,7 @@ def answer(tables: Mapping[str, pa.Table], query: str, views: Sequence[str] = ()
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM in_{name}")
         for view in views:
             connection.execute(view)
-        return rows_of(connection.execute(query).to_arrow_table())
+        return rows_of(connection.sql(query).to_arrow_table())
 
 
 def rows_of(table: pa.Table) -> list[Row]:

@@ -178,8 +178,10 @@ def joined_window(r: random.Random, streams: list[str]) -> Query:
     kind = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
     bands = " AND ".join(band("a", "b", *sizes))
     text, width, slide = window_text(r)
-    inner = f"SELECT a.k AS k, a.ts AS ts, b.ts AS other, b.i AS i FROM {one.ours}{_window(sizes[0])} AS a {kind} {two.ours}{_window(sizes[1])} AS b ON a.k = b.k"
-    duck = f"(SELECT a.k AS k, a.ts AS ts, b.ts AS other, b.i AS i FROM {one.duck} AS a {kind} {two.duck} AS b ON a.k = b.k AND {bands})"
+    columns = "a.k AS k, a.ts AS ts, b.ts AS other, b.i AS i, b.k AS bk, a.s AS s, b.s AS bs"
+    equal = r.choice(["a.k = b.k", "a.k = b.k AND a.s = b.s", "a.s = b.s"])
+    inner = f"SELECT {columns} FROM {one.ours}{_window(sizes[0])} AS a {kind} {two.ours}{_window(sizes[1])} AS b ON {equal}"
+    duck = f"(SELECT {columns} FROM {one.duck} AS a {kind} {two.duck} AS b ON {equal} AND {bands})"
     attribute = r.choice(["ts", "other", None])
     if attribute is None:
         duck = f"(SELECT *, greatest(ts, coalesce(other, ts)) AS late FROM {duck})"
@@ -188,7 +190,8 @@ def joined_window(r: random.Random, streams: list[str]) -> Query:
         text = text.replace("]", f", WA {attribute}]")
     if r.random() < 0.3 and attribute == "other":
         return Query(f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM {duck} GROUP BY other")
+    by = ", ".join(r.sample(["k", "bk", "s", "bs"], r.randint(1, 2)))
     return Query(
-        f"SELECT k, count(*) AS n, sum(i) AS t FROM ({inner}) AS z {text} GROUP BY k",
-        f"SELECT k, count(*), CAST(sum(i) AS BIGINT), window_start, window_end FROM {rows} GROUP BY k, window_start, window_end",
+        f"SELECT {by}, count(*) AS n, sum(i) AS t FROM ({inner}) AS z {text} GROUP BY {by}",
+        f"SELECT {by}, count(*), CAST(sum(i) AS BIGINT), window_start, window_end FROM {rows} GROUP BY {by}, window_start, window_end",
     )

@@ -166,4 +166,5 @@ def _partitions(
     kept = [[p for p in alternatives if all(c in v.config.schema.names for c in p)] for alternatives in found]
     if v.config.needs.keys[0] is None:  # a union is spread by what spreads all of its inputs
         return [p for p in kept[0] if all(p in others for others in kept[1:])]
-    return [p for alternatives in kept for p in alternatives]
+    spreading = v.config.needs.spreading
+    return [p for port, alternatives in enumerate(kept) if spreading is None or port in spreading for p in alternatives]

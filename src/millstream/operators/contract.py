@@ -34,6 +34,8 @@ class Needs:
     """What a linear punctuation does here: pass, purge or propagate."""
     value: str = "pass"
     """What a value punctuation does here."""
+    spreading: tuple[int, ...] | None = None
+    """The ports whose keys tell in which bucket a result is; None for all."""
 
     @property
     def ports(self) -> int:

@@ -52,7 +52,9 @@ class Join(Config):
 
     @property
     def needs(self) -> Needs:
-        return Needs(keys=(self.left_keys, self.right_keys), linear="purge", value="purge")
+        # A left tuple that found nobody lies in the bucket of its own key, and has nulls in place of the right one.
+        spreading = None if self.kind == "inner" else (0,)
+        return Needs(keys=(self.left_keys, self.right_keys), linear="purge", value="purge", spreading=spreading)
 
     @property
     def label(self) -> str:
