@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from millstream import testing
+    from millstream import errors, testing
     from millstream.errors import MillstreamError
     from millstream.io import ListSource, MemorySink
     from millstream.session import Query, Session, StreamHandle
 
-__all__ = ["ListSource", "MemorySink", "MillstreamError", "Query", "Session", "StreamHandle", "__version__", "testing"]
+__all__ = ["ListSource", "MemorySink", "MillstreamError", "Query", "Session", "StreamHandle", "__version__", "errors", "testing"]
 
 _HOMES = {
     "ListSource": "millstream.io",
@@ -28,8 +28,8 @@ def __getattr__(name: str) -> object:
     """Names are imported when they are first used, so that `import millstream` takes no time."""
     import importlib
 
-    if name == "testing":
-        return importlib.import_module("millstream.testing")
+    if name in ("errors", "testing"):
+        return importlib.import_module(f"millstream.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'millstream' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

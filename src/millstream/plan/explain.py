@@ -141,6 +141,7 @@ def span(length: int) -> str:
 
 def window_text(window: Window) -> str:
     """`1 min tumbling on ts`, `1 min every 10 s on ts`, `100 tuples tumbling`."""
+
     def length(value: int) -> str:
         return f"{value} tuples" if window.rows else span(value)
 

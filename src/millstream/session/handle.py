@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HOW = {"inner": (None, "CROSS"), "left": ("LEFT", None), "semi": ("LEFT", "SEMI"), "anti": ("LEFT", "ANTI")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StreamHandle(Pictured):
     """A stream, or a query over some. Every method gives a new handle; mistakes are told where they are made.
 
@@ -41,16 +41,18 @@ class StreamHandle(Pictured):
     conditions: tuple[exp.Expr, ...] = ()
     whole: StreamWindow | None = None
     """A window over the result of the joins."""
+    finished: exp.Expr | None = None
+    """A query with its select list; the next step reads it as a subquery."""
 
     @classmethod
     def of_query(cls, session: Session, query: exp.Expr, alias: str | None = None) -> StreamHandle:
-        return _Selected(session, _subquery(query, alias), query=query)._checked()
+        return cls(session, _subquery(query, alias), finished=query)._checked()
 
     # What it is
 
     def query(self) -> exp.Expr:
         """The query as a syntax tree."""
-        return self._select([exp.Star()])
+        return self._select([exp.Star()]) if self.finished is None else self.finished.copy()
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,9 +78,10 @@ class StreamHandle(Pictured):
 
     def alias(self, name: str) -> StreamHandle:
         """The same under another name, for joins."""
-        source = self._source()
+        handle = self._open()
+        source = handle._source()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        return replace(self._open(), source=source)
+        return replace(handle, source=source)
 
     def where(self, condition: str) -> StreamHandle:
         """Only the tuples for which the condition is true."""
@@ -180,7 +183,7 @@ class StreamHandle(Pictured):
 
     def _open(self) -> StreamHandle:
         """A handle whose FROM and WHERE can still grow."""
-        return self
+        return self if self.finished is None else StreamHandle(self.session, self.source)
 
     def _source(self) -> exp.Expr:
         return self.source.copy()
@@ -213,24 +216,6 @@ class StreamHandle(Pictured):
     def _checked(self) -> StreamHandle:
         bind_query(self.query(), self.session.pipeline.catalog)
         return self
-
-
-@dataclass(frozen=True)
-class _Selected(StreamHandle):
-    """A finished query; the next step makes it a subquery of another one."""
-
-    query_: exp.Expr | None = None
-
-    def __init__(self, session: Session, source: exp.Expr, *, query: exp.Expr) -> None:
-        super().__init__(session, source)
-        object.__setattr__(self, "query_", query)
-
-    def query(self) -> exp.Expr:
-        assert self.query_ is not None
-        return self.query_.copy()
-
-    def _open(self) -> StreamHandle:
-        return StreamHandle(self.session, self.source)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""`millstream explain`: each form of the plan as text, and the query graph as a picture."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from millstream.graph.graph import Graph
+from millstream.graph.picture import _layers, _order, _place, kind_of, png
+from millstream.pipeline import Pipeline, sketch
+from tests.cli.kit import QUERY, SINK, STREAM, Command
+
+LOGICAL = """\
+insert into Out (auction, n, best, window_start, window_end)
+  project auction, count(*) as n, max(price) as best, window_start, window_end
+    aggregate count(*), max(price) by auction, window 1 min tumbling on ts
+      project auction, price, ts
+        scan Bid (auction BIGINT, price DOUBLE, ts TIMESTAMP), ts out of order by at most 30 s
+"""
+
+MANY = """\
+CREATE STREAM A (k BIGINT, v DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = 'a.csv');
+CREATE STREAM B (k BIGINT, v DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts
+  PUNCTUATE ON (ts) WHEN v < 0 ETS EVERY 1 SECOND SKEW 5 MS WITH (path = 'b.csv');
+CREATE TABLE T (k BIGINT, name STRING) WITH (path = 'missing.csv');
+CREATE SINK Out WITH (connector = 'console');
+CREATE SINK Two WITH (connector = 'console');
+INSERT INTO Out SELECT A.k, A.ts, T.name FROM A [RANGE 5 SECONDS], B [RANGE 3 SECONDS], T WHERE A.k = B.k AND A.k = T.k AND A.v < B.v;
+INSERT INTO Two SELECT k, avg(v * 2) AS a FROM A UNION ALL B [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k;
+"""
+
+
+def test_logical(command: Command) -> None:
+    command.pipeline(STREAM + SINK + QUERY, bids=None)  # nothing is read
+    done = command("explain", "pipeline.sql")
+    assert (done.code, done.out, done.err) == (0, LOGICAL, "")
+
+
+def test_logical_speaks_of_bands_and_windows_in_human_lengths(command: Command) -> None:
+    command.pipeline(MANY)
+    out = command("explain", "pipeline.sql").out
+    assert "ts_1 within 3 s before and 5 s after ts" in out
+    assert "window 1 min every 10 s on ts" in out
+    assert "avg(v * 2)" in out
+    assert "inner join with a table on k = k_2" in out
+    assert "__" not in out
+
+
+def test_graph(command: Command) -> None:
+    command.pipeline(MANY)
+    done = command("explain", "pipeline.sql", "--form", "graph")
+    assert done.code == 0, done.err
+    for part in (
+        "#0 source A\n     time: ts in order; enabling timestamps: on demand\n",
+        "time: ts in any order, punctuated; enabling timestamps: every 1 s, skew 5 ms\n     punctuations: on (ts) when v < 0\n",
+        "stateful; punctuations: linear purge, value purge\n     keys: port 0: by k; port 1: by k_1\n",
+        "union",
+        "punctuations: linear propagate, value propagate",
+        "buffers (",
+        "arcs with time-stamp memory (TSM) (4): ",
+        "forks (2): #1 to #4 and #8, #2 to #3 and #7\n",
+    ):
+        assert part in done.out, done.out
+
+
+def test_spark(command: Command) -> None:
+    command.pipeline(MANY)
+    done = command("explain", "pipeline.sql", "--form", "spark")
+    assert done.code == 0, done.err
+    assert done.out.startswith("ingest: in the tasks that read the sources\n  #0 source A\n")
+    assert "stage 0: stateful, a transformWithState keyed by bucket\n  shuffle #" in done.out
+    assert " by k\n" in done.out
+
+
+def test_explain_statements_are_explained_where_there_is_no_insert(command: Command) -> None:
+    command.pipeline(STREAM + "EXPLAIN SELECT auction FROM Bid WHERE price > 3;", bids=None)
+    done = command("explain", "pipeline.sql")
+    assert done.code == 0
+    assert "filter price > 3" in done.out
+
+
+def test_nothing_to_explain(command: Command) -> None:
+    command.pipeline(STREAM, bids=None)
+    done = command("explain", "pipeline.sql")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("pipeline.sql: there is no query to explain")
+
+
+def test_picture(command: Command) -> None:
+    command.pipeline(MANY)
+    done = command("explain", "pipeline.sql", "--picture", "graph.png")
+    assert done.code == 0, done.err
+    assert (command.directory / "graph.png").read_bytes().startswith(b"\x89PNG")
+    done = command("explain", "pipeline.sql", "--picture", "nowhere/graph.png")
+    assert done.code == 1
+    assert done.err.startswith("nowhere/graph.png: No such file or directory")
+
+
+def graph_of(text: str) -> Graph:
+    pipeline = Pipeline()
+    pipeline.add_text(text)
+    return sketch(pipeline.queries)
+
+
+@pytest.mark.parametrize("text", [STREAM + SINK + QUERY, MANY], ids=["one", "many"])
+def test_no_two_boxes_of_a_picture_touch(text: str) -> None:
+    layers = _layers(graph_of(text))
+    _order(layers)
+    width, height = _place(layers)
+    for layer in layers:
+        for above, below in pairwise(layer):
+            assert above.y + above.height / 2 < below.y - below.height / 2 + 1e-9
+        for cell in layer:
+            assert cell.x - cell.width / 2 >= -1e-9 and cell.x + cell.width / 2 <= width + 1e-9
+            assert cell.y - cell.height / 2 >= -1e-9 and cell.y + cell.height / 2 <= height + 1e-9
+    for left, right in pairwise(layers):
+        assert max(c.x + c.width / 2 for c in left) < min(c.x - c.width / 2 for c in right)
+
+
+def test_kinds_of_boxes() -> None:
+    graph = graph_of(STREAM + SINK + QUERY)
+    assert [kind_of(v) for v in graph.vertices] == ["source", "stateless", "stateful", "stateless", "sink"]
+    assert png(graph).startswith(b"\x89PNG")

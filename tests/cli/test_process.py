@@ -1,0 +1,76 @@
+"""The command as a process: it starts quickly, tells how it goes, and stops when it is asked to."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from millstream import __version__
+from tests.cli.kit import BIDS, QUERY, SINK, SOURCE, STREAM, Command
+
+WATCHED = STREAM.replace("path = 'bids'", "path = 'bids', watch = true")
+
+
+def test_version_and_help(command: Command) -> None:
+    done = command("--version")
+    assert (done.code, done.out) == (0, f"millstream {__version__}\n")
+    done = command("--help")
+    assert done.code == 0
+    for name in ("run", "explain"):
+        assert re.search(rf"^  {name} ", done.out, re.MULTILINE)
+    assert command("run", "--help").code == 0
+
+
+@pytest.mark.parametrize("module", ["millstream", "millstream.cli"])
+def test_nothing_heavy_is_imported_at_the_top(module: str) -> None:
+    code = f"import sys, {module}; print([m for m in ('pyspark', 'numba', 'pyarrow', 'sqlglot', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_stops_a_run_that_has_no_end(command: Command, number: signal.Signals) -> None:
+    command.pipeline(WATCHED + SINK + QUERY)
+    process = command.start("run", "pipeline.sql", "--runtime", "local")
+    wait_for(command.directory / "out")
+    time.sleep(1.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    lines = err.splitlines()
+    assert (process.returncode, out) == (0, ""), err
+    assert lines[-2] == "stopping ..."
+    assert re.fullmatch(r"stopped: read 5 tuples from Bid, wrote \d+ to Out \(out/\), \d+\.\d s", lines[-1])
+
+
+def test_plain_lines_come_at_most_once_a_second_and_only_with_news(command: Command) -> None:
+    command.pipeline(WATCHED + SINK + QUERY)
+    process = command.start("run", "pipeline.sql", "--runtime", "local")
+    wait_for(command.directory / "out")
+    began = time.monotonic()
+    for number in range(2, 8):
+        time.sleep(0.5)
+        command.write(f"bids/.{number}.csv.part", BIDS.replace("-01 ", f"-{number:02d} ")).rename(
+            command.directory / "bids" / f"{number}.csv"
+        )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    lines = err.splitlines()[:-2]
+    assert process.returncode == 0, err
+    assert 1 <= len(lines) <= time.monotonic() - began + 2, err
+    for line in lines:
+        assert re.fullmatch(r"in [\d,]+ \(Bid\), out \d+, low-water mark [\d :.-]+ \(Bid\), state \d+, \d+\.\d s", line), line
+    assert "\x1b" not in err and "\r" not in err
+
+
+def wait_for(path: Path, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < until, f"{path} did not appear"
+        time.sleep(0.05)

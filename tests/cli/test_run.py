@@ -1,0 +1,109 @@
+"""`millstream run`: answers go to sinks, progress to standard error, and the exit status tells how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import BIDS, QUERY, SINK, STREAM, Command
+
+ROOT = Path(__file__).parents[2]
+
+
+def answers(directory: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for file in sorted(directory.glob("*.jsonl")) for line in file.read_text().splitlines()]
+
+
+def test_answers_go_to_the_sink_and_the_last_line_tells_it(command: Command) -> None:
+    done = command.local(STREAM + SINK + QUERY)
+    assert (done.code, done.out) == (0, "")
+    assert re.fullmatch(r"read 5 tuples from Bid, wrote 4 to Out \(out/\), \d+\.\d s", done.lines[-1])
+    given = sorted((r["auction"], r["n"], r["best"]) for r in answers(command.directory / "out"))
+    assert given == [(1, 1, 12), (1, 2, 11), (2, 1, 7.5), (2, 1, 9)]
+
+
+def test_first_pipeline_of_the_readme(command: Command) -> None:
+    blocks = dict(re.findall(r"```(csv|sql)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
+    done = command.local(blocks["sql"], bids=blocks["csv"])
+    assert done.code == 0, done.err
+    assert len(done.out.splitlines()) == 2 + 4  # a header, a rule, and the four tuples printed there
+    assert "wrote 4 to Screen" in done.err
+
+
+def test_variables_and_settings(command: Command) -> None:
+    text = STREAM.replace("'bids'", "'${in}'") + SINK + QUERY
+    done = command.local(text, "--set", "in=bids", "--set", "execution.batch=2")
+    assert done.code == 0, done.err
+    assert len(answers(command.directory / "out")) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("execution.bach=2", "no setting `execution.bach`; did you mean `execution.batch`?"),
+        ("execution.batch=many", "execution.batch takes a whole number of at least 0, not `many`"),
+        ("join.feedback=perhaps", "join.feedback takes true or false, not `perhaps`"),
+        ("execution.order=backwards", "no execution.order `backwards`"),
+    ],
+)
+def test_wrong_settings(command: Command, value: str, line: str) -> None:
+    done = command.local(STREAM + SINK + QUERY, "--set", value)
+    assert done.code == 1
+    assert done.err.startswith(line)
+    assert len(done.lines) == 1
+
+
+def test_broken_and_late_tuples_are_dead_letters_and_no_failure(command: Command) -> None:
+    done = command.local(STREAM + SINK + QUERY, bids=BIDS + "3,cheap,2026-01-01 12:01:31\n4,1.0,2026-01-01 11:00:00\n")
+    assert done.code == 0, done.err
+    assert re.search(r"wrote 4 to Out \(out/\), 2 dead letters in out_dead_letters/ \((1 \w+, 1 \w+)\), ", done.lines[-1])
+    letters = answers(command.directory / "out_dead_letters")
+    assert {letter["stream"] for letter in letters} == {"Bid"}
+    assert "late" in {letter["kind"] for letter in letters}
+
+
+def test_empty_input_gives_an_empty_answer(command: Command) -> None:
+    done = command.local(STREAM + SINK + QUERY, bids="auction,price,ts\n")
+    assert done.code == 0, done.err
+    assert "read 0 tuples from Bid, wrote 0 to Out" in done.lines[-1]
+    assert answers(command.directory / "out") == []
+
+
+def test_explain_in_a_file_is_printed_and_the_rest_runs(command: Command) -> None:
+    done = command.local(STREAM + SINK + "EXPLAIN GRAPH SELECT auction FROM Bid;\n" + QUERY)
+    assert done.code == 0, done.err
+    assert done.out.startswith("#0 source Bid")
+    assert len(answers(command.directory / "out")) == 4
+
+
+def test_explain_alone_needs_no_insert(command: Command) -> None:
+    done = command.local(STREAM + "EXPLAIN SELECT auction FROM Bid;", bids=None)
+    assert done.code == 0, done.err
+    assert "scan Bid" in done.out
+    assert done.err == ""
+
+
+def test_two_queries_are_told_apart(command: Command) -> None:
+    text = STREAM + SINK + "CREATE SINK Dear WITH (connector = 'file', path = 'dear');\n" + QUERY
+    done = command.local(text + "INSERT INTO Dear SELECT * FROM Bid WHERE price > 9;")
+    assert done.code == 0, done.err
+    assert "wrote 4 to Out (out/) and 3 to Dear (dear/)" in done.lines[-1]
+
+
+@pytest.mark.slow
+def test_on_spark(command: Command) -> None:
+    command.pipeline(STREAM + SINK + QUERY, BIDS + "3,cheap,2026-01-01 12:01:31\n")
+    process = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
+    out, err = process.communicate(timeout=200)
+    lines = err.splitlines()
+    assert (process.returncode, out) == (0, ""), err
+    assert lines[0] == "starting Spark ..."
+    assert re.search(r"read 5 tuples from Bid, wrote 4 to Out \(out/\), 1 dead letter in out_dead_letters/", lines[-1])
+    assert len(answers(command.directory / "out")) == 4
+    again = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
+    _, err = again.communicate(timeout=200)
+    assert again.returncode == 0, err
+    assert len(answers(command.directory / "out")) == 4  # the checkpoint knows that all was done
