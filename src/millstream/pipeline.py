@@ -37,7 +37,7 @@ from millstream.plan.static import rows_of
 
 @dataclass
 class Pipeline:
-    """What a session has been told so far: declarations, settings, and the queries to run."""
+    """What a session has been told so far: declarations, settings, and the bound queries to run."""
 
     catalog: Catalog = field(default_factory=Catalog)
     settings: Settings = field(default_factory=Settings)
@@ -66,7 +66,7 @@ class Pipeline:
                 bind_query(statement.query, self.catalog)  # wrong views are found where they are written
                 self.catalog.relations.add(statement.name, statement, statement.place)
             case Insert():
-                self.queries.append(self.plan(bind_insert(statement.sink, statement.query, self.catalog, statement.place)))
+                self.insert(bind_insert(statement.sink, statement.query, self.catalog, statement.place))
             case Explain():
                 self.explains.append(statement)
             case SetOption():
@@ -74,34 +74,38 @@ class Pipeline:
             case CreateAggregate():
                 raise UnsupportedProblem(f"CREATE AGGREGATE is not supported yet (`{statement.name}`)")
 
-    def plan(self, bound: nodes.Insert) -> nodes.Insert:
-        """A bound query after all rules, checked."""
-        plan = check(rewrite(bound))
-        assert isinstance(plan, nodes.Insert)
-        return plan
+    def insert(self, bound: nodes.Insert) -> None:
+        """One more query to run; a wrong one is found here."""
+        self.plans([bound])
+        self.queries.append(bound)
+
+    def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
+        """Bound queries (all of them, by default) after all rules, checked."""
+        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound)]
+        return [plan for plan in plans if isinstance(plan, nodes.Insert)]
 
     def graph(self) -> Graph:
         """One graph for all queries, equal parts shared."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        return build_graph(self.queries, lambda node: rows_of(node, _read))
+        return build_graph(self.plans(), lambda node: rows_of(node, _read))
 
     def explained(self, statement: Explain) -> nodes.Insert:
-        """The plan that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
+        """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
         try:
             query = statement.query
             if isinstance(query, Insert):
-                return self.plan(bind_insert(query.sink, query.query, self.catalog, query.place))
-            return self.plan(nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {})))
+                return bind_insert(query.sink, query.query, self.catalog, query.place)
+            return nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {}))
         except MillstreamError as problem:
             raise problem.at(statement.place) from None
 
     def explain(self, form: str = "logical", queries: Sequence[nodes.Insert] | None = None) -> str:
         """One form of the plans of these queries (all of them, by default) as text; nothing is opened or read."""
-        queries = self.queries if queries is None else queries
+        plans = self.plans(queries)
         if form == "logical":
-            return "\n".join(explain_logical(query) for query in queries)
-        graph = sketch(queries)
+            return "\n".join(explain_logical(plan) for plan in plans)
+        graph = sketch(plans)
         return explain_graph(graph) if form == "graph" else explain_spark(graph)
 
 

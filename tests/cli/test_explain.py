@@ -100,7 +100,7 @@ def test_picture(command: Command) -> None:
 def graph_of(text: str) -> Graph:
     pipeline = Pipeline()
     pipeline.add_text(text)
-    return sketch(pipeline.queries)
+    return sketch(pipeline.plans())
 
 
 @pytest.mark.parametrize("text", [STREAM + SINK + QUERY, MANY], ids=["one", "many"])

@@ -161,7 +161,7 @@ class StreamHandle(Pictured):
     def insert_into(self, sink: str) -> StreamHandle:
         """Add the query to the session; `session.run()` runs it."""
         pipeline = self.session.pipeline
-        pipeline.queries.append(pipeline.plan(bind_insert(sink, self.query(), pipeline.catalog)))
+        pipeline.insert(bind_insert(sink, self.query(), pipeline.catalog))
         return self
 
     def start(self, checkpoint: str | None = None) -> Query:
@@ -170,14 +170,13 @@ class StreamHandle(Pictured):
 
     def explain(self, form: str = "logical") -> Plan:
         """The plan as `logical`, `graph` or `spark`."""
-        return Plan(self.session.pipeline.explain(form, [self._plan()]))
+        return Plan(self.session.pipeline.explain(form, [self._bound()]))
 
-    def _plan(self) -> nodes.Insert:
-        pipeline = self.session.pipeline
-        return pipeline.plan(nodes.Insert(bind_query(self.query(), pipeline.catalog), SinkEntry("answer", {})))
+    def _bound(self) -> nodes.Insert:
+        return nodes.Insert(bind_query(self.query(), self.session.pipeline.catalog), SinkEntry("answer", {}))
 
     def _graph(self) -> Graph:
-        return sketch([self._plan()])
+        return sketch(self.session.pipeline.plans([self._bound()]))
 
     # Parts
 

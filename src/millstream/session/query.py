@@ -114,4 +114,4 @@ class Query(Pictured):
         return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
 
     def _graph(self) -> Graph:
-        return sketch(self._queries)
+        return sketch(self._pipeline.plans(self._queries))

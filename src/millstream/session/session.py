@@ -149,7 +149,7 @@ class Session:
     def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
         """Run one query in the background, with its answer in memory."""
         sink = MemorySink("answer")
-        insert = self.pipeline.plan(nodes.Insert(bind_query(query, self.pipeline.catalog), SinkEntry("answer", {}, None, sink)))
+        insert = nodes.Insert(bind_query(query, self.pipeline.catalog), SinkEntry("answer", {}, None, sink))
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings, [insert])
         launch = Launch.prepare(alone, checkpoint)
 

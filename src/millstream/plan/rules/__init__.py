@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millstream.plan.nodes import Node
 from millstream.plan.rules.merge_projections import merge_projections
@@ -11,16 +11,24 @@ from millstream.plan.rules.push_predicates import push_predicates
 from millstream.plan.rules.recognise_joins import recognise_joins
 from millstream.plan.rules.recognise_windows import recognise_windows
 
-RULES: tuple[Callable[[Node], Node], ...] = (
-    recognise_windows,
-    push_predicates,
-    recognise_joins,
-    prune_columns,
-    merge_projections,
+Rule = Callable[[Sequence[Node]], list[Node]]
+
+
+def each(rule: Callable[[Node], Node]) -> Rule:
+    """A rule for one plan as a rule for all plans that run together."""
+    return lambda plans: [rule(plan) for plan in plans]
+
+
+RULES: tuple[Rule, ...] = (
+    each(recognise_windows),
+    each(push_predicates),
+    each(recognise_joins),
+    prune_columns,  # over all plans, so that parts they share stay equal
+    each(merge_projections),
 )
 
 
-def rewrite(plan: Node) -> Node:
+def rewrite(plans: Sequence[Node]) -> list[Node]:
     for rule in RULES:
-        plan = rule(plan)
-    return plan
+        plans = rule(plans)
+    return list(plans)

@@ -1,27 +1,53 @@
-"""Carry only the columns that someone further on reads."""
+"""Carry only the columns that someone further on reads; a part that several queries share carries what any of them reads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
+
+from sqlglot import exp
 
 from millstream.core.types import is_hidden
 from millstream.plan.nodes import Aggregate, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union
 from millstream.plan.rules.transform import columns_of
 from millstream.plan.scope import column
 
-
-def prune_columns(plan: Node) -> Node:
-    needed = {name for name in plan.schema.names if not is_hidden(name)}
-    return _prune(plan, needed)
+Names = set[str]
 
 
-@singledispatch
-def _prune(node: Node, needed: set[str]) -> Node:
-    raise TypeError(f"no pruning rule for {type(node).__name__}")
+def prune_columns(plans: Sequence[Node]) -> list[Node]:
+    needed: dict[Node, Names] = {}
+    nodes = _consumers_first(plans)
+    for plan in plans:
+        needed.setdefault(plan, set()).update(name for name in plan.schema.names if not is_hidden(name))
+    for node in nodes:
+        for child, names in zip(node.inputs, _asks(node, needed[node]), strict=True):
+            needed.setdefault(child, set()).update(names & set(child.schema.names))
+    pruned: dict[Node, Node] = {}
+    for node in reversed(nodes):
+        wants = _asks(node, needed[node])
+        inputs = [_only(pruned[child], names) for child, names in zip(node.inputs, wants, strict=True)]
+        pruned[node] = _rebuilt(node, needed[node], inputs)
+    return [pruned[plan] for plan in plans]
 
 
-def _only(node: Node, needed: set[str]) -> Node:
+def _consumers_first(plans: Sequence[Node]) -> list[Node]:
+    """Every different node once, after all nodes that read it."""
+    done: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in done:
+            for child in node.inputs:
+                visit(child)
+            done[node] = None
+
+    for plan in plans:
+        visit(plan)
+    return list(done)[::-1]
+
+
+def _only(node: Node, needed: Names) -> Node:
     """A projection to the needed columns, where that drops any; one stays, since a batch without columns counts nothing."""
     names = [name for name in node.schema.names if name in needed] or [node.time or node.schema.names[0]]
     if len(names) == len(node.schema.names):
@@ -30,42 +56,24 @@ def _only(node: Node, needed: set[str]) -> Node:
     return Project(node, tuple((name, column(name)) for name in names), time)
 
 
-@_prune.register
-def _(node: Insert, needed: set[str]) -> Node:
-    return replace(node, input=_only(_prune(node.input, needed), needed))
+@singledispatch
+def _asks(node: Node, needed: Names) -> list[Names]:
+    """What a node must read of each input to give the needed columns."""
+    return [set(needed) for _ in node.inputs]
 
 
-@_prune.register
-def _(node: Scan, needed: set[str]) -> Node:
-    # The time stays: the gate behind the source tells late tuples by it.
-    return _only(node, needed | {node.stream.time})
+@_asks.register
+def _(node: Filter, needed: Names) -> list[Names]:
+    return [needed | columns_of(node.predicate)]
 
 
-@_prune.register
-def _(node: TableScan, needed: set[str]) -> Node:
-    return _only(node, needed)
+@_asks.register
+def _(node: Project, needed: Names) -> list[Names]:
+    return [set().union(*(columns_of(e) for _, e in _kept(node, needed)))]
 
 
-@_prune.register
-def _(node: Filter, needed: set[str]) -> Node:
-    return replace(node, input=_prune(node.input, needed | columns_of(node.predicate)))
-
-
-@_prune.register
-def _(node: Project, needed: set[str]) -> Node:
-    columns = tuple((name, e) for name, e in node.columns if name in needed) or node.columns[:1]
-    below = set().union(*(columns_of(e) for _, e in columns))
-    time = node.time_column if node.time_column in dict(columns) else None
-    return Project(_prune(node.input, below), columns, time)
-
-
-@_prune.register
-def _(node: Union, needed: set[str]) -> Node:
-    return Union(tuple(_only(_prune(member, set(needed)), needed) for member in node.members))
-
-
-@_prune.register
-def _(node: Join, needed: set[str]) -> Node:
+@_asks.register
+def _(node: Join, needed: Names) -> list[Names]:
     below = set(needed)
     for expression in node.condition:
         below |= columns_of(expression)
@@ -73,32 +81,70 @@ def _(node: Join, needed: set[str]) -> Node:
         below |= columns_of(a) | columns_of(b)
     for band in node.bands:
         below |= {band.left, band.right}
-    stamped = node.time is not None and node.time in needed
-    if stamped:
+    if _stamped(node, needed):
         below |= {str(node.left.time), str(node.right.time)}
-    left = _only(_prune(node.left, below & set(node.left.schema.names)), below)
-    right = _only(_prune(node.right, below & set(node.right.schema.names)), below)
-    keep = tuple(name for name in node.schema.names if name in needed) or node.schema.names[:1]
-    return replace(node, left=left, right=right, stamped=stamped, keep=tuple(keep))
+    return [below, below]
 
 
-@_prune.register
-def _(node: Aggregate, needed: set[str]) -> Node:
-    calls = tuple(call for call in node.calls if call.name in needed)
+@_asks.register
+def _(node: Aggregate, needed: Names) -> list[Names]:
     below = {node.window.attribute} if node.window is not None else set()
     for _, expression in node.groups:
         below |= columns_of(expression)
-    for call in calls:
-        below |= columns_of(call.argument) if call.argument is not None else set()
-    return replace(node, input=_only(_prune(node.input, below), below), calls=calls)
+    for call in node.calls:
+        if call.name in needed and call.argument is not None:
+            below |= columns_of(call.argument)
+    return [below]
 
 
-@_prune.register
-def _(node: Distinct, needed: set[str]) -> Node:
-    below = set(node.keys) | ({node.window.attribute} if node.window is not None else set())
-    return replace(node, input=_only(_prune(node.input, below), below))
+@_asks.register
+def _(node: Distinct, needed: Names) -> list[Names]:
+    return [set(node.keys) | ({node.window.attribute} if node.window is not None else set())]
 
 
-@_prune.register
-def _(node: Sort, needed: set[str]) -> Node:
-    return replace(node, input=_prune(node.input, needed | {name for name, _ in node.keys}))
+@_asks.register
+def _(node: Sort, needed: Names) -> list[Names]:
+    return [needed | {name for name, _ in node.keys}]
+
+
+@singledispatch
+def _rebuilt(node: Node, needed: Names, inputs: list[Node]) -> Node:
+    return node.with_inputs(inputs)
+
+
+@_rebuilt.register(Scan)
+@_rebuilt.register(TableScan)
+def _(node: Node, needed: Names, inputs: list[Node]) -> Node:
+    return _only(node, needed)
+
+
+@_rebuilt.register
+def _(node: Insert, needed: Names, inputs: list[Node]) -> Node:
+    return replace(node, input=_only(inputs[0], needed))
+
+
+@_rebuilt.register
+def _(node: Project, needed: Names, inputs: list[Node]) -> Node:
+    columns = _kept(node, needed)
+    return Project(inputs[0], columns, node.time_column if node.time_column in dict(columns) else None)
+
+
+@_rebuilt.register
+def _(node: Join, needed: Names, inputs: list[Node]) -> Node:
+    keep = tuple(name for name in node.schema.names if name in needed) or tuple(node.schema.names[:1])
+    return replace(node, left=inputs[0], right=inputs[1], stamped=_stamped(node, needed), keep=keep)
+
+
+@_rebuilt.register
+def _(node: Aggregate, needed: Names, inputs: list[Node]) -> Node:
+    return replace(node, input=inputs[0], calls=tuple(call for call in node.calls if call.name in needed))
+
+
+def _kept(node: Project, needed: Names) -> tuple[tuple[str, exp.Expr], ...]:
+    return tuple((name, e) for name, e in node.columns if name in needed) or node.columns[:1]
+
+
+def _stamped(node: Join, needed: Names) -> bool:
+    return node.time is not None and node.time == node.stamp and node.time in needed
+
+

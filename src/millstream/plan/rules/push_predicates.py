@@ -7,12 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from millstream.plan.nodes import Aggregate, Filter, Join, Node, Project, Union
-from millstream.plan.rules.transform import bottom_up, columns_of, conjunction, substitute
+from millstream.plan.rules.transform import bottom_up, columns_of, substitute
 
 
 def push_predicates(plan: Node) -> Node:
     """Filters sink through projections, unions and joins; what needs both sides becomes the join's condition."""
-    return bottom_up(bottom_up(plan, _change), _gather)
+    return bottom_up(plan, _change)
 
 
 def _change(node: Node) -> Node:
@@ -26,7 +26,9 @@ def _change(node: Node) -> Node:
 def _sink(node: Node, predicate: exp.Expr) -> Node:
     needed = columns_of(predicate)
     if isinstance(node, Filter):
-        return replace(node, input=_sink(node.input, predicate))
+        sunk = _sink(node.input, predicate)
+        # A filter that can go no deeper stays on top, so that queries over one view share the view's own filter.
+        return Filter(node, predicate) if sunk == Filter(node.input, predicate) else replace(node, input=sunk)
     if isinstance(node, Project):
         meanings = dict(node.columns)
         if all(c in meanings for c in needed):
@@ -59,14 +61,3 @@ def _sink_condition(node: Join) -> Node:
         else:
             kept.append(part)
     return replace(node, left=left, right=right, condition=tuple(kept))
-
-
-def _gather(node: Node) -> Node:
-    """Filters on top of each other become one."""
-    if isinstance(node, Filter) and isinstance(node.input, Filter):
-        inner = node.input
-        parts = [*inner.predicate.flatten()] if isinstance(inner.predicate, exp.And) else [inner.predicate]
-        return Filter(inner.input, conjunction([*parts, node.predicate]))
-    return node
-
-

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import is_axis
+from millstream.core.types import INTERVAL, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
+from millstream.expressions.intervals import MICROS
 from millstream.plan.nodes import Band, Join, Node, Project
 from millstream.plan.rules.transform import bottom_up, columns_of
 from millstream.plan.scope import column
@@ -36,7 +38,7 @@ def _change(node: Node) -> Node:
             rest.append(part)
     left, right = node.left, node.right
     for a, b in list(keys):
-        if _derived_time(a, left) and _derived_time(b, right):
+        if _progress_together(a, left, b, right):
             taken = {*left.schema.names, *right.schema.names}
             left, first = _with_column(left, a, taken)
             right, second = _with_column(right, b, taken)
@@ -70,7 +72,7 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
     """`left.ts + a <op> right.ts + b` over progressing times of both sides."""
     if type(part) not in MIRRORED:
         return None
-    sides = (_shifted(part.this), _shifted(part.expression))
+    sides = (_shifted(part.this, node.pair_schema), _shifted(part.expression, node.pair_schema))
     if sides[0] is None or sides[1] is None:
         return None
     (x, a), (y, b) = sides
@@ -94,27 +96,35 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
     return Band(x, y, None, gap - 1)
 
 
-def _shifted(expression: exp.Expr) -> tuple[str, int] | None:
-    """A column plus or minus a constant."""
+def _shifted(expression: exp.Expr, schema: pa.Schema) -> tuple[str, int] | None:
+    """A column plus or minus a constant, in the units of the column's axis."""
     expression = expression.unnest()
     if isinstance(expression, exp.Column):
         return expression.name, 0
-    if isinstance(expression, (exp.Add, exp.Sub)):
-        try:
-            amount = fold_constant(expression.expression)
-        except MillstreamError:
-            return None
-        inner = _shifted(expression.this)
-        if inner is None or not isinstance(amount, int) or isinstance(amount, bool):
-            return None
-        return inner[0], inner[1] + (amount if isinstance(expression, exp.Add) else -amount)
-    return None
+    if not isinstance(expression, (exp.Add, exp.Sub)):
+        return None
+    inner = _shifted(expression.this, schema)
+    if inner is None or compile_expression(expression, schema).type != schema.field(inner[0]).type:
+        return None
+    try:
+        amount = fold_constant(expression.expression)
+    except MillstreamError:
+        return None
+    if not isinstance(amount, int) or isinstance(amount, bool):
+        return None
+    if pa.types.is_date(schema.field(inner[0]).type) and compile_expression(expression.expression, schema).type == INTERVAL:
+        amount //= MICROS["day"]
+    return inner[0], inner[1] + (amount if isinstance(expression, exp.Add) else -amount)
 
 
-def _derived_time(expression: exp.Expr, side: Node) -> bool:
-    """A key that is not a time itself but moves on with one, such as `date_trunc('hour', ts)`."""
-    if isinstance(expression, exp.Column):
+def _progress_together(a: exp.Expr, left: Node, b: exp.Expr, right: Node) -> bool:
+    """Equal keys that move on with times of both sides, such as `date_trunc('hour', ts)`; plain columns are bands already."""
+    if isinstance(a, exp.Column) and isinstance(b, exp.Column):
         return False
+    return _moves(a, left) and _moves(b, right) and compile_expression(a, left.schema).type == compile_expression(b, right.schema).type
+
+
+def _moves(expression: exp.Expr, side: Node) -> bool:
     rule = monotone(expression, side.schema)
     return rule is not None and rule.column in side.progressing and is_axis(compile_expression(expression, side.schema).type)
 
