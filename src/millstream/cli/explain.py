@@ -45,6 +45,6 @@ def explain(
         from millstream.graph.picture import png
 
         try:
-            picture.write_bytes(png(sketch(queries), file.name))
+            picture.write_bytes(png(sketch(pipeline.plans(queries)), file.name))
         except OSError as error:
             raise SinkProblem(f"{picture}: {error.strerror}", hint="choose another file for --picture") from None
