@@ -22,7 +22,7 @@ from tests.oracle.watch import watched
 FAMILIES: dict[str, Family] = {
     "scan": queries.scan, "window": queries.window_aggregate, "rows": queries.rows_aggregate, "progressing": queries.progressing_aggregate,
     "closed": queries.closed_aggregate, "distinct": queries.distinct, "nested": queries.nested, "join": joins.two_way, "many": joins.many_way,
-    "chained": joins.chained, "punctuated": joins.punctuated, "table": joins.table, "joined": joins.joined_window,
+    "chain": queries.chain, "calendar": joins.calendar, "using": joins.using, "chained": joins.chained, "punctuated": joins.punctuated, "table": joins.table, "joined": joins.joined_window,
 }  # fmt: skip
 TABLE = pa.table(
     {
@@ -78,7 +78,7 @@ class Case:
             found = duck.difference(ours, self.expected(number))
             assert found is None, f"{self}\nquery {number}: {found}"
             if query.ordered is not None:
-                times = [row[-1] for row in ours]
+                times = [row[result.tables[f"Out{number}"].schema.names.index(query.ordered)] for row in ours]
                 assert times == sorted(times), f"{self}\nnot in order: {times}"
         if letters:
             read = {n.stream.name.lower() for plan in self.pipeline().queries for n in plan.walk() if isinstance(n, Scan)}

@@ -134,6 +134,55 @@ def chained(r: random.Random, streams: list[str]) -> Query:
     return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} WHERE {word} ({there})")
 
 
+def calendar(r: random.Random, streams: list[str]) -> Query:
+    """Joins over dates and truncated times that progress under names of their own."""
+    one, two = relation(r, streams), relation(r, streams)
+    ours = "(SELECT k, i, s, ts, to_date(ts) AS day, date_trunc('minute', ts) AS minute, unix_micros(ts) AS n FROM {} AS y)"
+    duck = "(SELECT k, i, s, ts, CAST(ts AS DATE) AS day, date_trunc('minute', ts) AS minute, epoch_us(ts) AS n FROM {} AS y)"
+    days = r.choice([0, 1, 2])
+    conditions = r.choice(
+        [
+            [f"a.day <= b.day + INTERVAL {days} DAY", "b.day - 1 <= a.day"],
+            ["a.day = b.day"],
+            ["a.minute = date_trunc('minute', b.ts)"],
+            ["date_trunc('minute', a.ts) = b.minute", "a.k = b.k"],
+            ["a.minute BETWEEN b.minute - INTERVAL 1 MINUTE AND b.ts"],
+            ["a.n BETWEEN b.n - 5000000 AND b.n + 1000000", "a.s = b.s"],
+            ["date_trunc('hour', a.ts) = date_trunc('hour', b.ts)", "a.i = b.i"],
+        ]
+    )
+    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
+    select = "SELECT a.ts AS at, b.ts AS bt, a.day AS d, b.i AS i"
+    where = f"AS b ON {' AND '.join(conditions)}"
+    return Query(
+        f"{select} FROM {ours.format(one.ours)} AS a {kind} {ours.format(two.ours)} {where}",
+        f"{select} FROM {duck.format(one.duck)} AS a {kind} {duck.format(two.duck)} {where}",
+    )
+
+
+def using(r: random.Random, streams: list[str]) -> Query:
+    """USING and stars."""
+    one, two = r.choice(streams), r.choice(streams)
+    sizes = (r.choice(WINDOWS[2:]), r.choice(WINDOWS[2:]))
+    names = r.choice(["k", "k, s", "i"])
+    kept = ("k", "i", "ts")
+    left = f"(SELECT CAST(k AS BIGINT) AS k, i, s, ts FROM {one})"
+    right = f"(SELECT CAST(k AS BIGINT) AS k, i, s, ts FROM {two})"
+    bands = " AND ".join(band("a", "b", *sizes))
+    equal = " AND ".join(f"a.{n} = b.{n}" for n in names.split(", "))
+    rest = ", ".join(f"b.{c}" for c in ("k", "i", "s", "ts") if c not in names.split(", "))
+    if r.random() < 0.3:
+        columns = ", ".join(f"a.{c}" for c in kept)
+        return Query(
+            f"SELECT {columns} FROM {left}{_window(sizes[0])} AS a LEFT SEMI JOIN {right}{_window(sizes[1])} AS b USING ({names})",
+            f"SELECT {columns} FROM {left} AS a WHERE EXISTS (SELECT 1 FROM {right} AS b WHERE {equal} AND {bands})",
+        )
+    return Query(
+        f"SELECT * FROM {left}{_window(sizes[0])} AS a JOIN {right}{_window(sizes[1])} AS b USING ({names})",
+        f"SELECT a.*, {rest} FROM {left} AS a JOIN {right} AS b ON {equal} AND {bands}",
+    )
+
+
 def punctuated(r: random.Random, streams: list[str]) -> Query:
     """Joins that only value punctuations purge."""
     one, two = r.choice(streams), r.choice(streams)

@@ -57,9 +57,9 @@ class Relation:
 
 
 def relation(r: random.Random, streams: list[str], depth: int = 1) -> Relation:
-    """A stream, a filtered or projected one, a view, or a union of several."""
+    """A stream, a filtered or projected one, a view, a union of several, or the result of another query."""
     name = r.choice(streams)
-    chosen = r.randrange(8 if depth else 4)
+    chosen = r.randrange(11 if depth else 4)
     if chosen < 4:
         return Relation(name, name)
     if chosen == 4:
@@ -71,6 +71,24 @@ def relation(r: random.Random, streams: list[str], depth: int = 1) -> Relation:
         return Relation(text, text)
     if chosen == 6:
         return Relation(f"V{name}", f"V{name}")
+    if chosen == 8:
+        text = f"(SELECT DISTINCT k, i, x, m, s, b, d, ts FROM {name})"
+        return Relation(text, text)
+    if chosen == 9:
+        width = r.choice([2, 10]) * SECOND
+        select = "SELECT k, max(i) AS i, max(x) AS x, max(m) AS m, max(s) AS s, bool_or(b) AS b, min(d) AS d, window_start AS ts"
+        ours = f"({select} FROM {name} [RANGE {width} MICROSECONDS] GROUP BY k)"
+        return Relation(ours, f"({select} FROM {expanded(name, width, width)} GROUP BY k, window_start)")
+    if chosen == 10:
+        other, kind, size = r.choice(streams), r.choice(["SEMI", "ANTI", "LEFT"]), r.choice([1, 6]) * SECOND
+        bound = f"epoch_us(r.ts) - {size} <= epoch_us(q.ts) AND epoch_us(q.ts) <= epoch_us(r.ts) + {size} AND q.i = r.i"
+        columns = "q.k AS k, q.i AS i, q.x AS x, q.m AS m, q.s AS s, q.b AS b, q.d AS d, q.ts AS ts"
+        join = "LEFT JOIN" if kind == "LEFT" else f"LEFT {kind} JOIN"
+        ours = f"(SELECT {columns} FROM {name} [RANGE {size} MICROSECONDS] AS q {join} {other} [RANGE {size} MICROSECONDS] AS r ON q.i = r.i)"
+        if kind == "LEFT":
+            return Relation(ours, f"(SELECT {columns} FROM {name} AS q LEFT JOIN {other} AS r ON {bound})")
+        word = "EXISTS" if kind == "SEMI" else "NOT EXISTS"
+        return Relation(ours, f"(SELECT {columns} FROM {name} AS q WHERE {word} (SELECT 1 FROM {other} AS r WHERE {bound}))")
     members = [relation(r, streams, 0) for _ in range(r.choice([2, 3]))]
     columns = "CAST(k AS DECIMAL(20,0)) AS k, i, x, m, s, b, d, ts"
     ours = " UNION ALL ".join(f"SELECT {columns} FROM {m.ours}" for m in members)
@@ -214,6 +232,22 @@ def nested(r: random.Random, streams: list[str]) -> Query:
         f"SELECT z.k, z.n, r.ts AS at FROM {streams[0]} AS r JOIN ({inner}) AS z ON r.k = z.k AND r.ts >= z.window_start AND r.ts < z.window_end",
         f"SELECT z.k, z.n, r.ts FROM {streams[0]} AS r JOIN {duck} AS z ON r.k = z.k AND r.ts >= z.window_start AND r.ts < z.window_end",
     )
+
+
+def chain(r: random.Random, streams: list[str]) -> Query:
+    """Streams chained by UNION ALL in FROM, and unions in order."""
+    names = [r.choice(streams) for _ in range(r.choice([2, 3]))]
+    columns = "k, i, x, m, s, b, d, kind, ts"
+    union = " UNION ALL ".join(f"SELECT CAST(k AS DECIMAL(20,0)) AS k, {columns[3:]} FROM {name}" for name in names)
+    if r.random() < 0.5:
+        text, width, slide = window_text(r)
+        rows = expanded(f"({union})", width, slide)
+        return Query(
+            f"SELECT s, count(*) AS n, max(ts) AS last FROM {' UNION ALL '.join(names)} {text} AS z GROUP BY s",
+            f"SELECT s, count(*), max(ts), window_start, window_end FROM {rows} GROUP BY s, window_start, window_end",
+        )
+    ours = " UNION ALL ".join(f"SELECT i, s, ts AS tt FROM {name}" for name in names)
+    return Query(f"{ours} ORDER BY tt{r.choice(['', ', i', ', s DESC'])}", ours, "tt")
 
 
 Family = Callable[[random.Random, list[str]], Query]

@@ -203,7 +203,7 @@ def timed(batch: pa.RecordBatch, attribute: str) -> pa.RecordBatch:
     return batch.filter(column.is_valid()) if column.null_count else batch
 
 
-def window_marks(window: Window, first_open: int) -> list[Punctuation]:
+def window_marks(window: Window, first_open: int, ends: tuple[str, str] = (WINDOW_START, WINDOW_END)) -> list[Punctuation]:
     """No later result belongs to a window before the first open one."""
     start = window.start(first_open)
-    return [Punctuation.linear(WINDOW_START, start), Punctuation.linear(WINDOW_END, start + window.range)]
+    return [Punctuation.linear(ends[0], start), Punctuation.linear(ends[1], start + window.range)]

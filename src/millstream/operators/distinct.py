@@ -14,7 +14,7 @@ from millstream.core.types import MAX_TIME, from_axis, to_axis
 from millstream.kernels.windows import expand_windows
 from millstream.operators.aggregate import timed, window_marks
 from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
-from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.plan.window import Window, end_names
 from millstream.state.group_table import GroupTable
 
 
@@ -32,8 +32,12 @@ class Distinct(Config):
         fields = [self.input.field(c) for c in self.columns]
         if self.window is not None:
             kind = self.input.field(self.window.attribute).type
-            fields += [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
+            fields += [pa.field(name, kind) for name in self.ends]
         return pa.schema(fields)
+
+    @cached_property
+    def ends(self) -> tuple[str, str]:
+        return end_names(self.columns)
 
     @property
     def needs(self) -> Needs:
@@ -80,7 +84,7 @@ class RunningDistinct(UnaryOperator):
         _, first = self.table.upsert(columns, axis)
         arrays = [c.take(pa.array(first)) for c in columns]
         if window is not None:
-            kind = self.schema.field(WINDOW_START).type
+            kind = self.schema.field(self.config.ends[0]).type
             start = axis[first] * window.slide
             arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
         out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
@@ -95,7 +99,7 @@ class RunningDistinct(UnaryOperator):
             assert isinstance(pattern, Range)
             first_open = window.first_open(pattern.high)
             self.table.discard(self.table.expire(first_open))
-            passed = window_marks(window, first_open)
+            passed = window_marks(window, first_open, self.config.ends)
             if window.attribute in self.config.columns:
                 passed.append(punctuation)
         elif punctuation.is_linear and punctuation.patterns[0][0] == self.config.axis:

@@ -82,7 +82,7 @@ class RunningJoin(Operator):
             keep = None if stays.all() else np.flatnonzero(stays)
             chosen = (batch, hashes, low, high, high, matched)
             if keep is not None:
-                chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))  # type: ignore[assignment]
+                chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))
             self.rows[LEFT].insert(*chosen)
 
     def _right(self, block: Block, out: Output) -> None:

@@ -111,7 +111,8 @@ def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list
         expression = scope.resolve(item)
         if expression in [e for _, e in keys]:
             continue
-        name = expression.name if isinstance(expression, exp.Column) else f"{HIDDEN}g{len(keys)}"
+        plain = isinstance(expression, exp.Column) and expression.name not in (WINDOW_START, WINDOW_END)
+        name = expression.name if plain else f"{HIDDEN}g{len(keys)}"
         keys.append((name, expression))
         taken.add(name)
     return keys

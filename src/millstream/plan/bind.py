@@ -39,7 +39,10 @@ REFUSED = {
 def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
     entry = catalog.sinks.need(sink, place)  # type: ignore[arg-type]
-    return Insert(bind_query(query, catalog), entry)
+    plan = bind_query(query, catalog)
+    if not _streams(plan):
+        raise PlanProblem("a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream")
+    return Insert(plan, entry)
 
 
 def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
@@ -59,7 +62,20 @@ def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
 def _bind_union(query: exp.Union, catalog: Catalog) -> Node:
     if query.args.get("distinct"):
         raise PlanProblem("UNION removes duplicates for ever", place=place_of(query), hint="write UNION ALL")
-    return make_union([bind_query(query.left, catalog), bind_query(query.right, catalog)], query)
+    _refuse(query)
+    return _ordered(make_union([bind_query(query.left, catalog), bind_query(query.right, catalog)], query), query)
+
+
+def _refuse(query: exp.Query) -> None:
+    """Clauses that have no meaning here must not be passed over."""
+    for clause, message in REFUSED.items():
+        if query.args.get(clause):
+            raise UnsupportedProblem(message, place=place_of(query))
+
+
+def _ordered(node: Node, query: exp.Query) -> Node:
+    order = query.args.get("order")
+    return node if order is None else Sort(node, tuple(_order_key(item, node) for item in order.expressions))
 
 
 def make_union(members: list[Node], query: exp.Expr | None = None) -> Node:
@@ -109,9 +125,7 @@ def _cast(expression: exp.Expr, actual: pa.DataType, wanted: pa.DataType) -> exp
 
 
 def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
-    for clause, message in REFUSED.items():
-        if query.args.get(clause):
-            raise UnsupportedProblem(message, place=place_of(query))
+    _refuse(query)
     if query.args.get("from_") is None:
         raise PlanProblem("a query must read FROM a stream", place=place_of(query))
     for nested in query.find_all(exp.Select):
@@ -126,7 +140,7 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     # Lifted here already, because a window's ends are columns that the select list may name.
     node = recognise_windows(_with_window(node, query.args.get("stream_window"), scope))
     items = _expand_stars(query.expressions, scope)
-    having, group, order = query.args.get("having"), query.args.get("group"), query.args.get("order")
+    having, group = query.args.get("having"), query.args.get("group")
     outputs = [(_output_name(item), item.unalias() if isinstance(item, exp.Alias) else item) for item in items]
     if group is not None or having is not None or any(has_aggregate(e) for _, e in outputs):
         node, outputs, condition = bind_aggregation(node, scope, outputs, group, having)
@@ -137,9 +151,7 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     node = _project(node, _unique(outputs), scope)
     if query.args.get("distinct"):
         node = recognise_windows(Distinct(node))
-    if order is not None:
-        node = Sort(node, tuple(_order_key(item, node) for item in order.expressions))
-    return node
+    return _ordered(node, query)
 
 
 def _in_from(nested: exp.Expr, query: exp.Select) -> bool:
@@ -325,9 +337,10 @@ def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> N
     names = {name for name, _ in outputs}
     selected = {e.name for _, e in outputs if isinstance(e, exp.Column)}
     for end in (WINDOW_START, WINDOW_END):
-        if end in node.schema.names and end not in selected and end not in names and end in scope.extra:
-            outputs = [*outputs, (end, column(end))]
-            names.add(end)
+        if end in node.schema.names and end not in selected and end in scope.extra:
+            name = fresh(end, names)
+            outputs = [*outputs, (name, column(end))]
+            names.add(name)
     time = None
     if node.time is not None:
         time = next((name for name, e in outputs if isinstance(e, exp.Column) and e.name == node.time), None)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import is_hidden
 from millstream.errors import PlanProblem
-from millstream.plan.nodes import Aggregate, Distinct, Join, Node
+from millstream.language import place_of
+from millstream.plan.nodes import Aggregate, Distinct, Join, Node, Scan
+from millstream.plan.window import Window
+
+WINDOW = "a window such as [RANGE 1 MINUTE]"
 
 
 def check(plan: Node) -> Node:
@@ -16,27 +21,39 @@ def check(plan: Node) -> Node:
             _check_distinct(node)
         elif isinstance(node, Join) and not node.static:
             _check_join(node)
-        elif isinstance(node, Join):
-            _check_table_join(node)
     return plan
 
 
 def _check_aggregate(node: Aggregate) -> None:
-    if node.window is not None or node.axis is not None or node.punctuated:
+    if node.axis is not None or node.punctuated:
         return
-    groups = ", ".join(f"`{name}`" for name, _ in node.groups if not name.startswith("__")) or "no column"
-    times = [c for c in node.input.progressing if not c.startswith("__")]
-    hint = "add a window such as [RANGE 1 MINUTE], group by a progressing column"
-    hint += f" (`{sorted(times)[0]}`)" if times else ""
+    if node.window is not None:
+        _check_window(node.window, node)
+        return
+    place = next((found for _, e in node.groups if (found := place_of(e)) is not None), None)
+    groups = ", ".join(f"`{name}`" for name, _ in node.groups if not is_hidden(name)) or "computed" if node.groups else "no column"
     raise PlanProblem(
         f"the groups of this GROUP BY ({groups}) would never close: there is no window, and no group column is punctuated or progressing",
-        hint=hint + ", or declare PUNCTUATE ON a group column of the stream",
+        hint=f"add {WINDOW}, group by a progressing column{_times(node)}, or declare PUNCTUATE ON a group column of the stream",
+        place=place,
     )
 
 
+def _check_window(window: Window, node: Aggregate | Distinct) -> None:
+    if window.attribute not in node.input.progressing:
+        raise PlanProblem(
+            f"windows over `{window.attribute}` would never close: it is not a progressing column", hint=f"name one with WA{_times(node)}"
+        )
+
+
 def _check_distinct(node: Distinct) -> None:
-    if node.window is None and not (node.input.progressing & set(node.keys)) and not any(s <= set(node.keys) for s in node.input.punctuated):
-        raise PlanProblem("SELECT DISTINCT over a stream would remember every tuple for ever", hint="add a window such as [RANGE 1 MINUTE]")
+    keys = set(node.keys)
+    if node.input.progressing & keys or any(s <= keys for s in node.input.punctuated):
+        return
+    if node.window is not None:
+        _check_window(node.window, node)
+        return
+    raise PlanProblem("SELECT DISTINCT over a stream would remember every tuple for ever", hint=f"add {WINDOW}")
 
 
 def _check_join(node: Join) -> None:
@@ -46,15 +63,16 @@ def _check_join(node: Join) -> None:
     right_ends = any(b.low is not None for b in node.bands) or any(s <= lefts for s in node.left.punctuated)
     if left_ends and right_ends:
         return
-    side = "left" if not left_ends else "right"
-    if not left_ends and not right_ends:
-        side = "left and right"
+    side = "left and right" if not left_ends and not right_ends else "left" if not left_ends else "right"
+    parts = [e for pair in node.keys for e in pair] + list(node.condition)
     raise PlanProblem(
         f"the state of this join could never be purged: tuples of the {side} input would wait for partners for ever",
         hint="give both inputs a window such as A [RANGE 5 MINUTES], compare their times in WHERE, or declare PUNCTUATE ON the join column",
+        place=next((found for e in parts if (found := place_of(e)) is not None), None),
     )
 
 
-def _check_table_join(node: Join) -> None:
-    if node.left.time is None and not node.left.progressing:
-        raise PlanProblem("a table can not be the left side of a join with a stream", hint="put the stream first")
+def _times(node: Node) -> str:
+    """The times of the streams below, for a hint."""
+    names = sorted({n.stream.time for n in node.walk() if isinstance(n, Scan) and not is_hidden(n.stream.time)})
+    return f" (`{'`, `'.join(names)}`)" if names else ""

@@ -13,7 +13,7 @@ from millstream.core.types import SEQUENCE, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.plan.catalog import STAMP, SinkEntry, Stream, Table
-from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window, end_names
 from millstream.state.accumulators import AccumulatorSpec
 
 Expression = exp.Expr
@@ -388,7 +388,11 @@ class Distinct(_Unary):
     @cached_property
     def schema(self) -> pa.Schema:
         """The visible columns, and the window's ends where there is a window."""
-        return pa.schema([f for f in self.input.schema if f.name in self.keys] + window_fields(self.window, self.input))
+        return pa.schema([f for f in self.input.schema if f.name in self.keys] + window_fields(self.window, self.input, self.ends))
+
+    @cached_property
+    def ends(self) -> tuple[str, str]:
+        return end_names(self.keys)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -397,13 +401,13 @@ class Distinct(_Unary):
     @property
     def time(self) -> str | None:
         if self.window is not None:
-            return WINDOW_START
+            return self.ends[0]
         return self.input.time if self.input.time in self.keys else None
 
     @cached_property
     def progressing(self) -> frozenset[str]:
         kept = frozenset(c for c in self.input.progressing if c in self.keys)
-        return kept | {WINDOW_START, WINDOW_END} if self.window is not None else kept
+        return kept | set(self.ends) if self.window is not None else kept
 
 
 @dataclass(frozen=True)
@@ -431,11 +435,11 @@ class Insert(_Unary):
     sink: SinkEntry
 
 
-def window_fields(window: Window | None, source: Node) -> list[pa.Field]:
+def window_fields(window: Window | None, source: Node, ends: tuple[str, str] = (WINDOW_START, WINDOW_END)) -> list[pa.Field]:
     if window is None:
         return []
     kind = pa.int64() if window.rows else source.schema.field(window.attribute).type
-    return [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
+    return [pa.field(name, kind) for name in ends]
 
 
 def _columns(schema: pa.Schema) -> str:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+
+
+def end_names(taken: Sequence[str]) -> tuple[str, str]:
+    """Names for a window's ends that are not taken: what it works on may be windows too."""
+    suffixes = ("", *(f"_{number}" for number in range(1, len(taken) + 2)))
+    suffix = next(s for s in suffixes if WINDOW_START + s not in taken and WINDOW_END + s not in taken)
+    return WINDOW_START + suffix, WINDOW_END + suffix
 
 
 @dataclass(frozen=True)

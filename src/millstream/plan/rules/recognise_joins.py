@@ -16,7 +16,7 @@ from millstream.plan.rules.transform import bottom_up, columns_of
 from millstream.plan.scope import column
 
 # op, mirrored: `left op right` seen from the other side
-MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
+MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
 
 
 def recognise_joins(plan: Node) -> Node:
