@@ -81,7 +81,7 @@ def test_plans_and_pictures() -> None:
 
 
 @pytest.mark.slow
-def test_on_spark_two_queries_in_one_session() -> None:
+def test_on_spark_two_queries_in_one_session(spark: object) -> None:
     session = ms.Session("spark", "local[2]")
     stream = session.add_stream("S", [{"k": i % 3, "ts": i * 1_000_000} for i in range(100)], schema=SCHEMA, time="ts")
     first = stream.window("1 minute").group_by("k").agg(n="count(*)").start()
