@@ -33,7 +33,7 @@ FROM Orders [RANGE 2 HOURS] AS o LEFT SEMI JOIN Refunds [NOW] AS r ON o.order_id
 
 -- A join with a table needs no window; orders in a currency without a rate are left out.
 INSERT INTO InEuros
-SELECT o.order_id, o.currency, o.amount * r.factor AS euros
+SELECT o.order_id, o.ts, o.amount * r.factor AS euros
 FROM Orders AS o JOIN Rates AS r ON o.currency = r.currency;
 
 -- Two stages: orders joined with payments by order, then counted by customer and hour of the order.

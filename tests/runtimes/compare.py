@@ -49,4 +49,6 @@ def assert_same(got: Sequence[Row], expected: Sequence[Row], label: str = "") ->
     if len(a) != len(b) or wrong:
         texts = [{json.dumps(row, default=str) for row in side} for side in (a, b)]
         extra, missing = sorted(texts[0] - texts[1])[:5], sorted(texts[1] - texts[0])[:5]
-        raise AssertionError(f"{label}: {len(a)} tuples, expected {len(b)}\n  too many: {extra}\n  missing:  {missing}\n  first pair: {wrong[:1]}")
+        raise AssertionError(
+            f"{label}: {len(a)} tuples, expected {len(b)}\n  too many: {extra}\n  missing:  {missing}\n  first pair: {wrong[:1]}"
+        )

@@ -12,7 +12,9 @@ import pyarrow as pa
 NAMES = """
 SET TimeZone = 'UTC';
 CREATE MACRO starts(ts, r, s) AS list_transform(
-    generate_series(CAST(floor((epoch_us(ts) - r * 1000000) / (s * 1000000)) AS BIGINT) + 1, CAST(floor(epoch_us(ts) / (s * 1000000)) AS BIGINT)),
+    generate_series(
+        CAST(floor((epoch_us(ts) - r * 1000000) / (s * 1000000)) AS BIGINT) + 1,
+        CAST(floor(epoch_us(ts) / (s * 1000000)) AS BIGINT)),
     lambda w: make_timestamptz(CAST(w * s * 1000000 AS BIGINT)));
 CREATE MACRO row_starts(number, n, m) AS list_transform(
     generate_series(CAST(floor((number - n) / m) AS BIGINT) + 1, CAST(floor(number / m) AS BIGINT)), lambda w: CAST(w * m AS BIGINT));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,9 +14,10 @@ from millstream.errors import MillstreamError
 from millstream.testing.run import Result, run
 from tests.runtimes.bundle import bundle
 from tests.runtimes.case import RUNTIMES, Case
-from tests.runtimes.cases import CASES, REFUSED, RUNNING
+from tests.runtimes.cases import CASES, REFUSED, RUNNING, SETTLED
 from tests.runtimes.compare import Row, assert_same
 from tests.runtimes.oracle import ask
+from tests.runtimes.support import PAGE, page
 
 
 def names(cases: Mapping[str, Case]) -> list[Any]:
@@ -55,30 +57,33 @@ def test_local(name: str, batch: int, files: int) -> None:
     check(case, {sink: result.rows(sink) for sink in result.tables}, result.letters)
 
 
-def on_spark(cases: Mapping[str, Case], files: int) -> Result:
-    """All cases as one streaming query."""
+def on_spark(cases: Mapping[str, Case], files: int, buckets: int = 2, together: int | None = None) -> Result:
+    """All cases as one streaming query; `together` files of a stream make one micro-batch."""
     inputs = {f"{name}.{stream}": rows for name, case in cases.items() for stream, rows in case.inputs.items()}
     whole = bundle({name: case.pipeline() for name, case in cases.items()})
     used = {relation.name for relation in whole.catalog.relations}
     inputs = {name: rows for name, rows in inputs.items() if name in used}
-    return run(whole, inputs, runtime="spark", buckets=2, files=dict.fromkeys(inputs, files))
+    if together is not None:
+        whole.settings.set("source.max_files_per_batch", together)
+    return run(whole, inputs, runtime="spark", buckets=buckets, files=dict.fromkeys(inputs, files))
 
 
 @pytest.fixture(scope="module")
 def spark_result(spark: object) -> Result:
-    return on_spark(RUNNING, files=2)
+    return on_spark(SETTLED, files=2)
 
 
 @pytest.mark.parametrize("name", names(RUNNING))
 def test_spark(name: str, spark_result: Result) -> None:
-    case = RUNNING[name]
-    tables = {sink.split(".")[1]: spark_result.rows(sink) for sink in spark_result.tables if sink.split(".")[0] == name}
-    letters = [_without_owner(letter) for letter in spark_result.letters if letter.stream.split(".")[0] == name]
-    check(case, tables, letters)
+    check(RUNNING[name], *_of(name, spark_result))
 
 
-def _without_owner(letter: DeadLetter) -> DeadLetter:
-    return DeadLetter(**{**vars(letter), "stream": letter.stream.split(".", 1)[1]})
+def _of(name: str, result: Result) -> tuple[dict[str, list[dict[str, Any]]], list[DeadLetter]]:
+    """One case's part of a bundle: what its sinks got, and its letters."""
+    owner = f"{name}."
+    tables = {sink.removeprefix(owner): result.rows(sink) for sink in result.tables if sink.startswith(owner)}
+    letters = [replace(letter, stream=letter.stream.removeprefix(owner)) for letter in result.letters if letter.stream.startswith(owner)]
+    return tables, letters
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -93,3 +98,16 @@ def test_gap(name: str, runtime: str) -> None:
 
 def test_names_are_unique_without_case() -> None:
     assert len({name.lower() for name in CASES}) == len(CASES)
+
+
+def test_the_support_table_is_current() -> None:
+    assert PAGE.read_text() == page(), "run `python -m tests.runtimes.support`"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("buckets", "files", "together"), [(1, 1, None), (3, 4, 1), (2, 60, 20)])
+def test_spark_cut_otherwise(spark: object, buckets: int, files: int, together: int | None) -> None:
+    """Other numbers of buckets, files and micro-batches: the same answers and the same letters."""
+    result = on_spark(SETTLED, files=files, buckets=buckets, together=together)
+    for name, case in SETTLED.items():
+        check(case, *_of(name, result))

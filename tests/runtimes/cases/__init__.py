@@ -18,5 +18,6 @@ TOPICS: dict[str, list[Case]] = {
 }
 CASES: dict[str, Case] = {case.name: case for cases in TOPICS.values() for case in cases}
 RUNNING = {name: case for name, case in CASES.items() if not case.gaps}
+SETTLED = {name: case for name, case in RUNNING.items() if not case.pending}
 REFUSED = {name: case for name, case in CASES.items() if case.gaps}
 assert len(CASES) == sum(map(len, TOPICS.values())), "two cases have the same name"

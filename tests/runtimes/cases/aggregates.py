@@ -41,20 +41,44 @@ def aggregate(name: str, feature: str, calls: str, oracle: str | None = None) ->
 
 CASES = [
     aggregate("count", "count(*), count(x)", "count(*) AS a, count(i) AS b, count(s) AS c, count(1) AS d"),
-    aggregate("count_distinct", "count(DISTINCT x)", "count(DISTINCT i) AS a, count(DISTINCT s) AS b, count(DISTINCT p) AS c, count(DISTINCT b) AS d"),
-    aggregate("count_if", "count_if, FILTER", "count_if(i > 3) AS a, count(*) FILTER (WHERE b) AS c, sum(d) FILTER (WHERE i > 0) AS e",
-              "count(*) FILTER (WHERE i > 3) AS a, count(*) FILTER (WHERE b) AS c, sum(d) FILTER (WHERE i > 0) AS e"),
+    aggregate(
+        "count_distinct",
+        "count(DISTINCT x)",
+        "count(DISTINCT i) AS a, count(DISTINCT s) AS b, count(DISTINCT p) AS c, count(DISTINCT b) AS d",
+    ),
+    aggregate(
+        "count_if",
+        "count_if, FILTER",
+        "count_if(i > 3) AS a, count(*) FILTER (WHERE b) AS c, sum(d) FILTER (WHERE i > 0) AS e",
+        "count(*) FILTER (WHERE i > 3) AS a, count(*) FILTER (WHERE b) AS c, sum(d) FILTER (WHERE i > 0) AS e",
+    ),
     aggregate("sum_of_integers", "sum", "sum(i) AS a", "CAST(sum(i) AS BIGINT) AS a"),
     aggregate("sum_of_floats", "sum", "sum(d) AS a"),
     aggregate("sum_of_decimals", "sum", "sum(p) AS a"),
-    aggregate("sum_distinct", "sum(DISTINCT x)", "sum(DISTINCT i) AS a, sum(DISTINCT p) AS b", "CAST(sum(DISTINCT i) AS BIGINT) AS a, sum(DISTINCT p) AS b"),
+    aggregate(
+        "sum_distinct",
+        "sum(DISTINCT x)",
+        "sum(DISTINCT i) AS a, sum(DISTINCT p) AS b",
+        "CAST(sum(DISTINCT i) AS BIGINT) AS a, sum(DISTINCT p) AS b",
+    ),
     aggregate("avg", "avg", "avg(i) AS a, avg(d) AS b"),
     aggregate("avg_of_decimals", "avg", "avg(p) AS a", "CAST(sum(p) / count(p) AS DECIMAL(14, 6)) AS a"),
     aggregate("min_max", "min, max", "min(i) AS a, max(i) AS b, min(d) AS c, max(d) AS e, min(p) AS f, max(p) AS g"),
     aggregate("min_max_of_texts", "min, max", "min(s) AS a, max(s) AS b"),
     aggregate("min_max_of_times", "min, max", "min(ts) AS a, max(ts) AS b, min(day) AS c, max(day) AS d"),
-    aggregate("deviation", "stddev, stddev_pop, variance, var_pop", "stddev(d) AS a, stddev_pop(d) AS b, variance(i) AS c, var_pop(i) AS e"),
+    aggregate(
+        "deviation", "stddev, stddev_pop, variance, var_pop", "stddev(d) AS a, stddev_pop(d) AS b, variance(i) AS c, var_pop(i) AS e"
+    ),
     aggregate("booleans", "bool_and, bool_or", "bool_and(b) AS a, bool_or(b) AS c"),
-    aggregate("expressions_of_aggregates", "expressions over aggregates", "max(i) - min(i) AS a, sum(d) / count(*) AS b, count(*) > 2 AS c, upper(max(s)) AS e"),
-    aggregate("aggregates_of_expressions", "aggregates of expressions", "sum(CAST(i AS BIGINT) * 2 + 1) AS a, max(length(s)) AS b", "CAST(sum(i::BIGINT * 2 + 1) AS BIGINT) AS a, CAST(max(length(s)) AS INT) AS b"),
+    aggregate(
+        "expressions_of_aggregates",
+        "expressions over aggregates",
+        "max(i) - min(i) AS a, sum(d) / count(*) AS b, count(*) > 2 AS c, upper(max(s)) AS e",
+    ),
+    aggregate(
+        "aggregates_of_expressions",
+        "aggregates of expressions",
+        "sum(CAST(i AS BIGINT) * 2 + 1) AS a, max(length(s)) AS b",
+        "CAST(sum(i::BIGINT * 2 + 1) AS BIGINT) AS a, CAST(max(length(s)) AS INT) AS b",
+    ),
 ]

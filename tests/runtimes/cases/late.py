@@ -5,7 +5,10 @@ from __future__ import annotations
 from tests.runtimes.case import AB, Case, at
 
 BUCKET = "time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
-CLOSING = "CREATE STREAM Bid (auction INT, price INT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts SLACK 1 MINUTE PUNCTUATE ON (auction) WHEN closed;"
+CLOSING = """
+CREATE STREAM Bid (auction INT, price INT, closed BOOLEAN, ts TIMESTAMP)
+  TIMESTAMP BY ts SLACK 1 MINUTE PUNCTUATE ON (auction) WHEN closed;
+"""
 
 CASES = [
     Case(

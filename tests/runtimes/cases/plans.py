@@ -53,7 +53,8 @@ CASES = [
     Case(
         "join_then_time",
         "join, then GROUP BY times of both sides",
-        "INSERT INTO Out SELECT A.ts, B.ts, count(*) AS n FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS] WHERE A.k = B.k GROUP BY A.ts, B.ts;",
+        """INSERT INTO Out SELECT A.ts, B.ts, count(*) AS n FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS]
+           WHERE A.k = B.k GROUP BY A.ts, B.ts;""",
         f"SELECT A.ts, B.ts AS ts_1, count(*) AS n FROM A, B WHERE A.k = B.k AND {NEAR} GROUP BY A.ts, B.ts",
     ),
     Case(
@@ -86,7 +87,8 @@ CASES = [
     Case(
         "distinct_then_count",
         "SELECT DISTINCT, then GROUP BY",
-        """INSERT INTO Out SELECT k, count(*) AS n FROM (SELECT DISTINCT k, v % 4 AS m FROM A [RANGE 10 SECONDS]) [RANGE 10 SECONDS, WA window_start] AS D
+        """INSERT INTO Out SELECT k, count(*) AS n
+           FROM (SELECT DISTINCT k, v % 4 AS m FROM A [RANGE 10 SECONDS]) [RANGE 10 SECONDS, WA window_start] AS D
            GROUP BY k;""",
         f"SELECT k, count(*) AS n, window_start, window_end FROM (SELECT DISTINCT k, v % 4 AS m, {BUCKET} FROM A) GROUP BY ALL",
     ),
@@ -126,7 +128,8 @@ CASES = [
            INSERT INTO Later SELECT P.k, v, w, x FROM Pairs [RANGE 2 SECONDS] AS P, C [RANGE 2 SECONDS] WHERE P.w % 5 = C.x % 5;
            INSERT INTO First SELECT P.k, v, w, x FROM Pairs [RANGE 2 SECONDS, WA ts] AS P, C [RANGE 2 SECONDS] WHERE P.w % 5 = C.x % 5;""",
         {
-            sink: f"""SELECT A.k, v, w, x FROM A, B, C WHERE A.k = B.k AND B.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 3 SECONDS
+            sink: f"""SELECT A.k, v, w, x FROM A, B, C WHERE A.k = B.k
+                AND B.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 3 SECONDS
                 AND w % 5 = x % 5 AND C.ts BETWEEN {time} - INTERVAL 2 SECONDS AND {time} + INTERVAL 2 SECONDS"""
             for sink, time in (("Later", "greatest(A.ts, B.ts)"), ("First", "A.ts"))
         },

@@ -10,19 +10,23 @@ CASES = [
         "expressions",
         "expressions in the select list",
         """INSERT INTO Out SELECT k + 1 AS k1, v * 2 - k AS d, v / 4 AS q, v DIV 4 AS whole, v % 7 AS m, abs(v) AS a,
-           CASE WHEN v > 50 THEN 'high' WHEN v > 0 THEN 'low' ELSE 'none' END AS level, CAST(v AS STRING) AS s, v BETWEEN 0 AND 20 AS near FROM A;""",
+           CASE WHEN v > 50 THEN 'high' WHEN v > 0 THEN 'low' ELSE 'none' END AS level,
+           CAST(v AS STRING) AS s, v BETWEEN 0 AND 20 AS near FROM A;""",
         """SELECT k + 1 AS k1, v * 2 - k AS d, v / 4 AS q, CAST(trunc(v / 4) AS BIGINT) AS whole, v % 7 AS m, abs(v) AS a,
-           CASE WHEN v > 50 THEN 'high' WHEN v > 0 THEN 'low' ELSE 'none' END AS level, CAST(v AS VARCHAR) AS s, v BETWEEN 0 AND 20 AS near FROM A""",
+           CASE WHEN v > 50 THEN 'high' WHEN v > 0 THEN 'low' ELSE 'none' END AS level,
+           CAST(v AS VARCHAR) AS s, v BETWEEN 0 AND 20 AS near FROM A""",
     ),
     Case(
         "times_in_expressions",
         "expressions in the select list",
         """INSERT INTO Out SELECT date_trunc('MINUTE', ts) AS m, ts + INTERVAL 90 SECONDS AS later, hour(ts) AS h, unix_seconds(ts) AS u,
            CAST(ts AS DATE) AS d FROM A;""",
-        """SELECT date_trunc('minute', ts) AS m, ts + INTERVAL 90 SECONDS AS later, CAST(hour(ts) AS INT) AS h, CAST(epoch(ts) AS BIGINT) AS u,
-           CAST(ts AS DATE) AS d FROM A""",
+        """SELECT date_trunc('minute', ts) AS m, ts + INTERVAL 90 SECONDS AS later, CAST(hour(ts) AS INT) AS h,
+           CAST(epoch(ts) AS BIGINT) AS u, CAST(ts AS DATE) AS d FROM A""",
     ),
-    Case("same_names", "two columns of one name", "INSERT INTO Out SELECT k, v AS k, v AS k FROM A;", "SELECT k, v AS k_1, v AS k_2 FROM A"),
+    Case(
+        "same_names", "two columns of one name", "INSERT INTO Out SELECT k, v AS k, v AS k FROM A;", "SELECT k, v AS k_1, v AS k_2 FROM A"
+    ),
     Case("nothing_left", "SELECT and WHERE", "INSERT INTO Out SELECT k FROM A WHERE v > 1000;", "SELECT k FROM A WHERE v > 1000"),
     Case(
         "union_all",
@@ -30,7 +34,12 @@ CASES = [
         "INSERT INTO Out SELECT k, v, ts FROM A UNION ALL SELECT k, w, ts FROM B;",
         "SELECT k, v, ts FROM A UNION ALL SELECT k, w, ts FROM B",
     ),
-    Case("union_chain", "FROM A UNION B UNION C", "INSERT INTO Out SELECT * FROM A UNION B UNION ALL C;", "FROM A UNION ALL FROM B UNION ALL FROM C"),
+    Case(
+        "union_chain",
+        "FROM A UNION B UNION C",
+        "INSERT INTO Out SELECT * FROM A UNION B UNION ALL C;",
+        "FROM A UNION ALL FROM B UNION ALL FROM C",
+    ),
     Case(
         "union_of_types",
         "UNION ALL",

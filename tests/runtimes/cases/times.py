@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tests.runtimes.case import Case, at
 
-CLOSING = "CREATE STREAM Bid (auction INT, price INT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts {order} PUNCTUATE ON (auction) WHEN closed;"
+CLOSING = (
+    "CREATE STREAM Bid (auction INT, price INT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts {order} PUNCTUATE ON (auction) WHEN closed;"
+)
 BIDS = [
     (1, 10, False, at(0)),
     (2, 20, False, at(1)),
@@ -17,7 +19,15 @@ BIDS = [
     (4, 9, False, at(10)),
 ]
 BEATS = "CREATE STREAM A (k INT, beat BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (ts) WHEN beat;"
-BEATING = [(1, False, at(8)), (2, False, at(3)), (1, False, at(0)), (None, True, at(10)), (1, False, at(31)), (2, False, at(12)), (None, True, at(30))]
+BEATING = [
+    (1, False, at(8)),
+    (2, False, at(3)),
+    (1, False, at(0)),
+    (None, True, at(10)),
+    (1, False, at(31)),
+    (2, False, at(12)),
+    (None, True, at(30)),
+]
 BUCKET = "time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
 DOOR = "CREATE STREAM Door (door INT, n INT) TIMESTAMP INTERNAL AS ts;"
 LOG = "CREATE STREAM Log (line STRING, n INT) TIMESTAMP LATENT; CREATE STREAM More (line STRING, n INT) TIMESTAMP LATENT;"
@@ -63,7 +73,9 @@ CASES = [
         "INSERT INTO Out SELECT a, b, count(*) AS n FROM P GROUP BY a, b;",
         "SELECT a, b, count(*) AS n FROM P WHERE NOT done GROUP BY a, b",
         streams="CREATE STREAM P (a INT, b STRING, done BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (a, b) WHEN done;",
-        inputs={"P": [(1, "x", False, at(0)), (1, "y", False, at(0)), (1, "x", True, at(1)), (2, "x", False, at(2)), (1, "y", False, at(3))]},
+        inputs={
+            "P": [(1, "x", False, at(0)), (1, "y", False, at(0)), (1, "x", True, at(1)), (2, "x", False, at(2)), (1, "y", False, at(3))]
+        },
     ),
     Case(
         "heartbeats",
@@ -102,7 +114,14 @@ CREATE STREAM C (k INT, ts TIMESTAMP) TIMESTAMP BY ts SLACK 2 SECONDS ETS NONE;
 """,
         inputs={"A": [(1, at(n)) for n in range(40)], "B": [(2, at(5))], "C": [(3, at(30)), (3, at(28)), (3, at(29))]},
     ),
-    Case("internal", "TIMESTAMP INTERNAL", "INSERT INTO Out SELECT door, n FROM Door WHERE n > 3;", "FROM Door WHERE n > 3", streams=DOOR, inputs={"Door": DOORS}),
+    Case(
+        "internal",
+        "TIMESTAMP INTERNAL",
+        "INSERT INTO Out SELECT door, n FROM Door WHERE n > 3;",
+        "FROM Door WHERE n > 3",
+        streams=DOOR,
+        inputs={"Door": DOORS},
+    ),
     Case(
         "internal_stamped",
         "TIMESTAMP INTERNAL",
@@ -119,7 +138,14 @@ CREATE STREAM C (k INT, ts TIMESTAMP) TIMESTAMP BY ts SLACK 2 SECONDS ETS NONE;
         streams=DOOR,
         inputs={"Door": DOORS},
     ),
-    Case("latent", "TIMESTAMP LATENT", "INSERT INTO Out SELECT * FROM Log WHERE n > 3;", "FROM Log WHERE n > 3", streams=LOG, inputs={"Log": LINES}),
+    Case(
+        "latent",
+        "TIMESTAMP LATENT",
+        "INSERT INTO Out SELECT * FROM Log WHERE n > 3;",
+        "FROM Log WHERE n > 3",
+        streams=LOG,
+        inputs={"Log": LINES},
+    ),
     Case(
         "latent_union",
         "TIMESTAMP LATENT",

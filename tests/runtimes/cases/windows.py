@@ -57,7 +57,8 @@ CASES = [
     Case(
         "window_ends_in_expressions",
         "window_start and window_end as columns",
-        "INSERT INTO Out SELECT unix_seconds(window_start) AS s, window_end, count(*) AS n, k FROM A [RANGE 10 SECONDS] GROUP BY k, window_start;",
+        """INSERT INTO Out SELECT unix_seconds(window_start) AS s, window_end, count(*) AS n, k
+           FROM A [RANGE 10 SECONDS] GROUP BY k, window_start;""",
         """SELECT CAST(epoch(time_bucket(INTERVAL 10 SECONDS, ts)) AS BIGINT) AS s,
            time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end, count(*) AS n, k,
            time_bucket(INTERVAL 10 SECONDS, ts) AS window_start FROM A GROUP BY k, time_bucket(INTERVAL 10 SECONDS, ts)""",
@@ -67,8 +68,20 @@ CASES = [
         "tumbling: RANGE",
         query("[RANGE 10 SECONDS]"),
         rows=[
-            {"k": 1, "n": 2, "s": 3, "window_start": datetime(1969, 12, 31, 23, 59, 50, tzinfo=UTC), "window_end": datetime(1970, 1, 1, tzinfo=UTC)},
-            {"k": 1, "n": 1, "s": 4, "window_start": datetime(1970, 1, 1, tzinfo=UTC), "window_end": datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC)},
+            {
+                "k": 1,
+                "n": 2,
+                "s": 3,
+                "window_start": datetime(1969, 12, 31, 23, 59, 50, tzinfo=UTC),
+                "window_end": datetime(1970, 1, 1, tzinfo=UTC),
+            },
+            {
+                "k": 1,
+                "n": 1,
+                "s": 4,
+                "window_start": datetime(1970, 1, 1, tzinfo=UTC),
+                "window_end": datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC),
+            },
         ],
         inputs={
             "A": [

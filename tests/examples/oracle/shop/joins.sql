@@ -11,7 +11,7 @@ SELECT o.order_id, o.amount
 FROM read_csv('${in}/orders/*.csv', types = {'amount': 'DECIMAL(10, 2)'}) o SEMI JOIN read_csv('${in}/refunds/*.csv') r
   ON o.order_id = r.order_id AND r.ts BETWEEN o.ts AND o.ts + INTERVAL 2 HOURS
 -- sink: in_euros
-SELECT o.order_id, o.currency, o.amount * r.factor AS euros
+SELECT o.order_id, o.ts, o.amount * r.factor AS euros
 FROM read_csv('${in}/orders/*.csv', types = {'amount': 'DECIMAL(10, 2)'}) o JOIN read_csv('${in}/rates.csv') r ON o.currency = r.currency
 -- sink: customers
 SELECT o.customer, count(*) AS payments, sum(o.amount) AS paid,
