@@ -228,6 +228,9 @@ class CountStage:
             for key, count in state["counts"]:
                 self.counts[key] += count
 
+    def advance(self, segments: Iterable[bytes]) -> None:
+        self.restore(segments)
+
 
 def home(key: str, buckets: int) -> int:
     return sum(key.encode()) % buckets

@@ -201,6 +201,15 @@ class HostedStage:
         return pickle.dumps(("snapshot", [container.snapshot() for container in self.running.state]))
 
     def restore(self, segments: Iterable[bytes]) -> None:
+        for container, log in zip(self.running.state, self._logs(segments), strict=True):
+            container.restore(log)
+
+    def advance(self, segments: Iterable[bytes]) -> None:
+        for container, log in zip(self.running.state, self._logs(segments), strict=True):
+            container.advance(log)
+
+    def _logs(self, segments: Iterable[bytes]) -> list[list[bytes]]:
+        """The segments of each container."""
         logs: list[list[bytes]] = [[] for _ in self.running.state]
         for segment in segments:
             kind, parts = pickle.loads(segment)
@@ -209,8 +218,7 @@ class HostedStage:
             for log, part in zip(logs, parts, strict=True):
                 if part is not None:
                     log.append(part)
-        for container, log in zip(self.running.state, logs, strict=True):
-            container.restore(log)
+        return logs
 
 
 def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:

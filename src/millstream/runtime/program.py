@@ -63,6 +63,9 @@ class Stage(Protocol):
     def restore(self, segments: Iterable[bytes]) -> None:
         """Rebuild the state from a snapshot (or nothing) and the changes that followed it."""
 
+    def advance(self, segments: Iterable[bytes]) -> None:
+        """Follow what another process has written since: a bucket that moves between workers catches up."""
+
 
 class Program(Protocol):
     """Pickles; workers build their parts from it."""

@@ -280,6 +280,13 @@ class GroupTable:
         """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
         keeps_journal, self._journal = self._journal, True
         self._clear()
+        self.advance(segments)
+        self._journal = keeps_journal
+        if not keeps_journal:
+            self._serials, self._touched = _NONE, np.empty(0, dtype=np.bool_)
+
+    def advance(self, segments: Iterable[bytes]) -> None:
+        """Follow the changes that came after the state at hand was written."""
         for segment in segments:
             header, (numbers, gone, key_batch, *states) = journals.unpack(segment)
             if header["kind"] == "snapshot":
@@ -294,7 +301,4 @@ class GroupTable:
             for accumulator, state in zip(self._running, states, strict=True):
                 accumulator.load(groups, state.columns)
             self._next_serial = header["next"]
-        self._journal = keeps_journal
         self._wrote()
-        if not keeps_journal:
-            self._serials, self._touched = _NONE, np.empty(0, dtype=np.bool_)

@@ -229,6 +229,13 @@ class RowWindow:
         """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
         keeps_journal, self._journal = self._journal, True
         self._clear()
+        self.advance(segments)
+        self._journal = keeps_journal
+        if not keeps_journal:
+            self._serials = _NONE
+
+    def advance(self, segments: Iterable[bytes]) -> None:
+        """Follow the changes that came after the state at hand was written."""
         for segment in segments:
             header, (numbers, batch, gone, flagged) = journals.unpack(segment)
             if header["kind"] == "snapshot":
@@ -241,7 +248,4 @@ class RowWindow:
             first = self.insert(batch, hash.view(np.uint64), low, high, expiry, matched)
             self._serials[first : self._top] = journals.column(numbers, "serial")
             self._next_serial = header["next"]
-        self._journal = keeps_journal
         self._written, self._gone, self._flagged = self._top, [], []
-        if not keeps_journal:
-            self._serials = _NONE

@@ -126,10 +126,8 @@ def attach(program: Program, run: str, index: int, bucket: int, store: Store) ->
     if hot is not None and hot.token == head.token:
         return hot.stage, head
     if hot is not None and head.base < hot.end < head.end and store.token(hot.end - 1) == hot.token:
-        advance = getattr(hot.stage, "advance", None)
-        if advance is not None:
-            advance(store.segments(hot.end, head.end))
-            return hot.stage, head
+        hot.stage.advance(store.segments(hot.end, head.end))
+        return hot.stage, head
     stage = program.stage(index, bucket)
     if head.end > head.base:
         stage.restore(store.segments(head.base, head.end))
