@@ -80,13 +80,11 @@ def relation(r: random.Random, streams: list[str], depth: int = 1) -> Relation:
         ours = f"({select} FROM {name} [RANGE {width} MICROSECONDS] GROUP BY k)"
         return Relation(ours, f"({select} FROM {expanded(name, width, width)} GROUP BY k, window_start)")
     if chosen == 10:
-        other, kind, size = r.choice(streams), r.choice(["SEMI", "ANTI", "LEFT"]), r.choice([1, 6]) * SECOND
+        other, kind, size = r.choice(streams), r.choice(["SEMI", "ANTI"]), r.choice([1, 6]) * SECOND
         bound = f"epoch_us(r.ts) - {size} <= epoch_us(q.ts) AND epoch_us(q.ts) <= epoch_us(r.ts) + {size} AND q.i = r.i"
         columns = "q.k AS k, q.i AS i, q.x AS x, q.m AS m, q.s AS s, q.b AS b, q.d AS d, q.ts AS ts"
-        join = "LEFT JOIN" if kind == "LEFT" else f"LEFT {kind} JOIN"
-        ours = f"(SELECT {columns} FROM {name} [RANGE {size} MICROSECONDS] AS q {join} {other} [RANGE {size} MICROSECONDS] AS r ON q.i = r.i)"
-        if kind == "LEFT":
-            return Relation(ours, f"(SELECT {columns} FROM {name} AS q LEFT JOIN {other} AS r ON {bound})")
+        width = f"[RANGE {size} MICROSECONDS]"
+        ours = f"(SELECT {columns} FROM {name} {width} AS q LEFT {kind} JOIN {other} {width} AS r ON q.i = r.i)"
         word = "EXISTS" if kind == "SEMI" else "NOT EXISTS"
         return Relation(ours, f"(SELECT {columns} FROM {name} AS q WHERE {word} (SELECT 1 FROM {other} AS r WHERE {bound}))")
     members = [relation(r, streams, 0) for _ in range(r.choice([2, 3]))]

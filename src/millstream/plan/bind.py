@@ -69,13 +69,18 @@ def _bind_union(query: exp.Union, catalog: Catalog) -> Node:
 def _refuse(query: exp.Query) -> None:
     """Clauses that have no meaning here must not be passed over."""
     for clause, message in REFUSED.items():
-        if query.args.get(clause):
-            raise UnsupportedProblem(message, place=place_of(query))
+        if found := query.args.get(clause):
+            raise UnsupportedProblem(message, place=place_of(found if isinstance(found, exp.Expr) else query))
 
 
 def _ordered(node: Node, query: exp.Query) -> Node:
     order = query.args.get("order")
-    return node if order is None else Sort(node, tuple(_order_key(item, node) for item in order.expressions))
+    if order is None:
+        return node
+    try:
+        return Sort(node, tuple(_order_key(item, node) for item in order.expressions))
+    except MillstreamError as problem:
+        raise problem.at(place_of(order)) from None
 
 
 def make_union(members: list[Node], query: exp.Expr | None = None) -> Node:
@@ -290,7 +295,10 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
         name = node.time
     span = int(spec.args.get("range") or 0)
     slide = spec.args.get("slide")
-    return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
+    try:
+        return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
+    except MillstreamError as problem:
+        raise problem.at(place_of(spec)) from None
 
 
 def _expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:

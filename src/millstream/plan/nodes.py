@@ -12,6 +12,8 @@ from sqlglot import exp
 from millstream.core.types import SEQUENCE, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
+from millstream.language import place_of
+from millstream.language.types import sql_type
 from millstream.plan.catalog import STAMP, SinkEntry, Stream, Table
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window, end_names
 from millstream.state.accumulators import AccumulatorSpec
@@ -122,7 +124,8 @@ class Filter(_Unary):
     def __post_init__(self) -> None:
         compiled = compile_expression(self.predicate, self.input.schema)
         if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
-            raise TypeProblem(f"a condition must be BOOLEAN, `{self.predicate.sql('spark')}` is {compiled.type}")
+            text = self.predicate.sql("spark").replace("`", "")
+            raise TypeProblem(f"a condition must be BOOLEAN, `{text}` is {sql_type(compiled.type)}", place=place_of(self.predicate))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""Queries that can not be run are refused, with the place and what to do about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from millstream.errors import MillstreamError
+from tests.plan.kit import pipeline
+
+# (query, the words at fault, part of the message)
+REFUSED = [
+    ("SELECT g, count(*) AS n FROM A GROUP BY g", "g", "would never close: there is no window, and no group column is punctuated or progressing"),
+    ("SELECT g, count(*) AS n FROM A GROUP BY g", "g", "add a window such as [RANGE 1 MINUTE], group by a progressing column (`ts`)"),
+    ("SELECT count(*) AS n FROM A", "", "(no column) would never close"),
+    ("SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA k]", "", "windows over `k` would never close: it is not a progressing column; name one with WA (`ts`)"),
+    ("SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA g]", "[RANGE", "a window needs a time or an integer, `g` is neither"),
+    ("SELECT A.k FROM A JOIN B ON A.k = B.k", "k = B.k", "tuples of the left and right input would wait for partners for ever"),
+    ("SELECT A.k FROM A [RANGE 5 SECONDS] JOIN B ON A.k = B.k", "k = B.k", "tuples of the right input would wait for partners for ever"),
+    ("SELECT A.k FROM A JOIN Bid ON A.k = Bid.auction", "k = Bid", "tuples of the right input would wait for partners for ever"),
+    ("SELECT A.k FROM A JOIN B ON A.k = B.k AND A.ts > B.ts", "k = B.k", "tuples of the right input would wait"),
+    ("SELECT DISTINCT g FROM A", "", "SELECT DISTINCT over a stream would remember every tuple for ever; add a window"),
+    ("SELECT g FROM A WHERE count(*) > 1", "count", "an aggregate can not stand in WHERE; use HAVING"),
+    ("SELECT g FROM A GROUP BY count(*)", "count", "an aggregate can not stand in GROUP BY"),
+    ("SELECT sum(count(*)) AS n FROM A [RANGE 1 SECOND]", "sum", "an aggregate can not stand inside another"),
+    ("SELECT median(v) AS n FROM A [RANGE 1 SECOND]", "median", "aggregate `median` is not supported; there is avg"),
+    ("SELECT g, k, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY g", "k,", "column `k` is neither grouped nor aggregated; add it to GROUP BY"),
+    ("SELECT pric FROM Bid", "pric", "no column `pric` in Bid; did you mean `price`?"),
+    ("SELECT Bid.pric FROM Bid", "Bid.pric", "no column `pric` in Bid; did you mean `price`?"),
+    ("SELECT X.price FROM Bid", "X.price", "no stream or alias `X`; there is `Bid`"),
+    ("SELECT price FROM Bids", "Bids", "no stream, table or view `Bids`; did you mean `Bid`?"),
+    ("SELECT ts FROM A [NOW], B [NOW]", "ts", "column `ts` is in A and B; write `A.ts` or `B.ts`"),
+    ("SELECT A.k FROM A [RANGE 5 SECONDS SLIDE 1 SECOND], B [NOW] WHERE A.k = B.k", "A.k", "SLIDE has no meaning on the input of a join"),
+    ("SELECT A.k FROM A [ROWS 5], B [NOW] WHERE A.k = B.k", "A.k", "a ROWS window can not stand on the input of a join; use RANGE"),
+    ("SELECT count(*) AS n FROM A [NOW]", "count", "a window of length 0 holds nothing to aggregate"),
+    ("SELECT count(*) AS n FROM A UNION ALL A [ROWS 3]", "[ROWS", "a ROWS window counts the arrival numbers of one stream"),
+    ("SELECT k FROM A WHERE k", "k", "a condition must be BOOLEAN, `k` is BIGINT"),
+    ("SELECT k FROM A WHERE g > ts", "g > ts", "> does not take STRING with TIMESTAMP"),
+    ("SELECT sum(g) AS n FROM A [RANGE 1 SECOND]", "sum", "there is no aggregate sum(string)"),
+    ("SELECT a.k FROM A [NOW] AS a, B [NOW] AS b WHERE a.k = b.g", "k = b.g", "= does not take BIGINT with STRING"),
+    ("SELECT k FROM A ORDER BY k", "k", "an endless stream can not be sorted by `k`"),
+    ("SELECT k, ts FROM A ORDER BY ts DESC", "ts DESC", "an endless stream can not be sorted by `ts`"),
+    ("SELECT k FROM A UNION ALL SELECT k FROM B ORDER BY k", "k", "an endless stream can not be sorted by `k`"),
+    ("SELECT k FROM A LIMIT 5", "5", "LIMIT has no meaning on an endless stream"),
+    ("SELECT k FROM A UNION ALL SELECT k FROM B LIMIT 5", "5", "LIMIT has no meaning on an endless stream"),
+    ("SELECT k FROM A UNION SELECT k FROM B", "k FROM", "UNION removes duplicates for ever; write UNION ALL"),
+    ("SELECT k, g FROM A UNION ALL SELECT k FROM B", "k, g", "the sides of UNION ALL have 2 and 1 columns"),
+    ("SELECT g FROM A UNION ALL SELECT ts FROM B", "g FROM", "column `g` of UNION ALL is string and timestamp"),
+    ("SELECT k FROM A WHERE k IN (SELECT k FROM B)", "k FROM B", "sub-queries are only supported in FROM; write a join"),
+    ("SELECT label FROM T", "label", "a query must read FROM a stream"),
+    ("SELECT count(*) AS n FROM T", "count", "a query must read FROM a stream"),
+    ("SELECT count(*) AS n FROM T [RANGE 1 SECOND]", "[RANGE", "a window can not stand on a table; tables are read whole"),
+    ("SELECT T.label FROM T LEFT JOIN A ON T.id = A.k", "A ON", "a table can not be the left side of this join; put the stream first"),
+    ("SELECT A.k FROM A FULL JOIN B ON A.k = B.k", "B ON", "FULL JOIN is not supported"),
+    ("SELECT A.k FROM A, A", "A", "`A` stands in FROM twice; give one of them another name with AS"),
+    ("SELECT A.k, B.v FROM A [NOW] LEFT SEMI JOIN B [NOW] ON A.k = B.k", "B.v", "no stream or alias `B`; there is `A`"),
+    ("SELECT k AS __x FROM A", "k AS", "names that begin with __ are the engine's own"),
+    ("SELECT count(DISTINCT k, g) AS n FROM A [RANGE 1 SECOND]", "count", "count(DISTINCT ...) takes one column"),
+]
+
+
+@pytest.mark.parametrize(("query", "where", "message"), REFUSED)
+def test_refused(query: str, where: str, message: str) -> None:
+    with pytest.raises(MillstreamError) as caught:
+        pipeline().add_text(f"INSERT INTO Out {query};")
+    assert message in str(caught.value)
+    place = caught.value.place
+    assert place is not None
+    assert place.line == 1
+    text = f"INSERT INTO Out {query}"
+    # A place is where the words at fault begin; the whole statement where a clause is missing altogether.
+    assert text[place.column - 1 :].startswith(where if where else "INSERT"), text[place.column - 1 :]
