@@ -8,6 +8,7 @@ from importlib import import_module
 
 WARM = (
     "numpy",
+    "numba",
     "pyarrow",
     "pyarrow.compute",
     "pandas",
@@ -16,6 +17,7 @@ WARM = (
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "millstream.runtime.spark.stage",
     "millstream.runtime.spark.source",
+    "millstream.runtime.hosted",
 )
 
 
