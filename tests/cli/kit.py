@@ -75,8 +75,8 @@ class Command:
         return self("run", self.pipeline(text, bids), "--runtime", "local", *arguments)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """As a process of its own."""
+        """As a process of its own, the first of its group."""
         command = [sys.executable, "-m", "millstream.cli", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.directory, env=environment, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(command, cwd=self.directory, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)

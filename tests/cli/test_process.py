@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -48,6 +49,19 @@ def test_a_signal_stops_a_run_that_has_no_end(command: Command, number: signal.S
     assert re.fullmatch(r"stopped: read 5 tuples from Bid, wrote \d+ to Out \(out/\), \d+\.\d s", lines[-1])
 
 
+@pytest.mark.slow
+def test_ctrl_c_stops_a_run_on_spark(command: Command) -> None:
+    command.pipeline(WATCHED + SINK + QUERY)
+    process = command.start("run", "pipeline.sql", "--master", "local[2]")
+    wait_for(command.directory / "out", 120)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to everyone
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, ""), err
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("stopped: read 5 tuples from Bid")
+
+
 def test_plain_lines_come_at_most_once_a_second_and_only_with_news(command: Command) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--runtime", "local")
@@ -65,7 +79,7 @@ def test_plain_lines_come_at_most_once_a_second_and_only_with_news(command: Comm
     assert process.returncode == 0, err
     assert 1 <= len(lines) <= time.monotonic() - began + 2, err
     for line in lines:
-        assert re.fullmatch(r"in [\d,]+ \(Bid\), out \d+, low-water mark [\d :.-]+ \(Bid\), state \d+, \d+\.\d s", line), line
+        assert re.fullmatch(r"\d+\.\d s: in [\d,]+ \(Bid\), out \d+, low-water mark [\d :.-]+ \(Bid\), state \d+", line), line
     assert "\x1b" not in err and "\r" not in err
 
 

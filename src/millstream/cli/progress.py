@@ -58,7 +58,7 @@ class Reporter:
             line = self.describe(status)
             if line != self.line:
                 self.line, self.told = line, time.monotonic()
-                self.say(f"{line}, {time.monotonic() - self.began:.1f} s")
+                self.say(f"{time.monotonic() - self.began:.1f} s: {line}")
 
     def say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -66,7 +66,7 @@ class Reporter:
     def _shown(self) -> Text:
         from rich.text import Text
 
-        line = f"{self.describe(self.status)}, {time.monotonic() - self.began:.0f} s"
+        line = f"{time.monotonic() - self.began:.0f} s: {self.describe(self.status)}"
         return Text(line, no_wrap=True, overflow="ellipsis", style="dim")
 
     def describe(self, status: Status) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from millstream.cli.arguments import File, Values, choose, read, variables
+
+Result = TypeVar("Result")
 
 
 class Runtime(StrEnum):
@@ -60,8 +62,28 @@ def run(
         if runtime is Runtime.spark:
             reporter.say("starting Spark ...")
         with reporter:
-            final = session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update)
+            final = _aside(lambda: session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update))
         reporter.say(reporter.summary(final))
+
+
+def _aside(work: Callable[[], Result]) -> Result:
+    """Work in a thread of its own: signals are the main thread's, and Spark takes SIGINT for itself where it starts in that."""
+    done: list[Result] = []
+    failed: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            done.append(work())
+        except BaseException as problem:
+            failed.append(problem)
+
+    thread = threading.Thread(target=body, name="millstream-run", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 @contextmanager
