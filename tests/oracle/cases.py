@@ -22,7 +22,7 @@ from tests.oracle.watch import watched
 FAMILIES: dict[str, Family] = {
     "scan": queries.scan, "window": queries.window_aggregate, "rows": queries.rows_aggregate, "progressing": queries.progressing_aggregate,
     "closed": queries.closed_aggregate, "distinct": queries.distinct, "nested": queries.nested, "join": joins.two_way, "many": joins.many_way,
-    "chain": queries.chain, "calendar": joins.calendar, "using": joins.using, "chained": joins.chained, "punctuated": joins.punctuated, "table": joins.table, "joined": joins.joined_window,
+    "chain": queries.chain, "calendar": joins.calendar, "using": joins.using, "outer": joins.outer_parts, "chained": joins.chained, "punctuated": joins.punctuated, "table": joins.table, "joined": joins.joined_window,
 }  # fmt: skip
 TABLE = pa.table(
     {

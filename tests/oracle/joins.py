@@ -160,6 +160,20 @@ def calendar(r: random.Random, streams: list[str]) -> Query:
     )
 
 
+def outer_parts(r: random.Random, streams: list[str]) -> Query:
+    """Joins of left joins: each part brings hidden times of its own."""
+    names, ours, duck = "abc"[: r.choice([2, 3])], [], []
+    for name in names:
+        one, two, size = r.choice(streams), r.choice(streams), r.choice([0, 2, 8]) * SECOND
+        kind, columns = r.choice(["LEFT JOIN", "JOIN"]), "q.k AS k, q.i AS i, q.ts AS ts, r.ts AS other"
+        ours.append(f"(SELECT {columns} FROM {one}{_window(size)} AS q {kind} {two}{_window(size)} AS r ON q.i = r.i) AS {name}")
+        duck.append(f"(SELECT {columns} FROM {one} AS q {kind} {two} AS r ON q.i = r.i AND {' AND '.join(band('q', 'r', size, size))}) AS {name}")
+    bounds = [f"{a}.ts BETWEEN {b}.ts - INTERVAL 3 SECONDS AND {b}.ts + INTERVAL 5 SECONDS" for a in names for b in names if a < b]
+    where = " AND ".join([*bounds, *r.sample([f"a.k = {names[-1]}.k", "a.i > 0", f"{names[-1]}.other IS NULL"], r.randint(0, 2))])
+    select = "SELECT a.i AS i, " + ", ".join(f"{n}.ts AS {n}t, {n}.other AS {n}o" for n in names)
+    return Query(f"{select} FROM {', '.join(ours)} WHERE {where}", f"{select} FROM {', '.join(duck)} WHERE {where}")
+
+
 def using(r: random.Random, streams: list[str]) -> Query:
     """USING and stars."""
     one, two = r.choice(streams), r.choice(streams)

@@ -187,7 +187,7 @@ def _bind_from(query: exp.Select, catalog: Catalog, scope: Scope) -> Node:
 def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> Node:
     kind = _join_kind(join)
     before = list(scope.relations)
-    right = _relation(join.this, catalog, scope)
+    right = _relation(join.this, catalog, scope, left.schema.names)
     node: Node
     conditions: list[exp.Expr] = []
     if join.args.get("using"):
@@ -205,7 +205,8 @@ def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> No
         if kind != "inner":
             raise PlanProblem("a table can not be the left side of this join", place=place_of(join.this), hint="put the stream first")
         left, right = right, left
-    node = Join(left, right, kind, tuple(conditions))
+    stamp = fresh(STAMP, {*left.schema.names, *right.schema.names})
+    node = Join(left, right, kind, tuple(conditions), stamp=stamp)
     if kind in ("semi", "anti"):
         scope.relations[:] = before
     return node
@@ -230,7 +231,7 @@ def _join_kind(join: exp.Join) -> str:
     return "inner"
 
 
-def _relation(source: exp.Expr, catalog: Catalog, scope: Scope) -> Node:
+def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable[str] = ()) -> Node:
     """Bind one FROM entry, rename its columns apart from those already there, add it to the scope."""
     if isinstance(source, exp.Table):
         entry = catalog.relations.need(source.name, place_of(source))
@@ -250,7 +251,7 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope) -> Node:
         raise UnsupportedProblem(f"{source.key.upper()} can not be read FROM", place=place_of(source))
     if any(r.alias.lower() == alias.lower() for r in scope.relations):
         raise PlanProblem(f"`{alias}` stands in FROM twice", place=place_of(source), hint="give one of them another name with AS")
-    taken = set(scope.names())
+    taken = {*scope.names(), *others}
     names = {}
     for name in node.schema.names:
         names[name] = inner = fresh(name, taken)

@@ -249,6 +249,8 @@ class Join(Node):
     bands: tuple[Band, ...] = ()
     windows: tuple[Window, ...] | None = None
     """How far its streams reach towards further inputs of the same FROM clause; None until the windows are recognised."""
+    stamp: str = STAMP
+    """A hidden name for the later of both times, which neither side uses."""
     stamped: bool = True
     """False when nobody reads the later of both times."""
     keep: tuple[str, ...] | None = None
@@ -270,16 +272,10 @@ class Join(Node):
             return self.left.time
         if self.static:
             return self.left.time
-        return self.stamp if self.stamped and self.left.time is not None and self.right.time is not None else None
-
-    @property
-    def stamp(self) -> str:
-        """A hidden name for the later of both times that neither side uses."""
-        name, number = STAMP, 0
-        while name in self.pair_schema.names:
-            number += 1
-            name = f"{STAMP}_{number}"
-        return name
+        if not self.stamped or self.left.time is None or self.right.time is None:
+            return None
+        alike = self.left.schema.field(self.left.time).type == self.right.schema.field(self.right.time).type
+        return self.stamp if alike else None
 
     @property
     def static(self) -> bool:
