@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -76,8 +77,30 @@ def test_plans_and_pictures() -> None:
     assert query.explain("graph").startswith("#0 source S")
     assert query.explain() == handle.explain()
     for shown in (query, handle):
-        assert shown._repr_png_().startswith(b"\x89PNG")
+        assert (shown._repr_png_() or b"").startswith(b"\x89PNG")
         assert 'src="data:image/png;base64,' in shown._repr_html_()
+
+
+def test_a_step_that_can_not_run_yet_has_no_picture() -> None:
+    session = ms.Session("local")
+    one, two = (session.add_stream(name, ms.ListSource(name, SCHEMA), time="ts") for name in ("One", "Two"))
+    pairs = one.join(two, on="One.k = Two.k")
+    assert pairs._repr_png_() is None
+    assert pairs._repr_html_() == "<div>&lt;Stream One: k BIGINT, ts TIMESTAMP, k_1 BIGINT, ts_1 TIMESTAMP&gt;</div>"
+
+
+def test_dead_letters_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = ms.Session("local")
+    stream = session.add_stream("S", [(1, 50_000_000), (2, 0)], schema=SCHEMA, time="ts")
+    query = stream.start().wait()
+    assert query.to_arrow().num_rows == 1
+    assert [(letter.stream, letter.kind) for letter in query.letters] == [("S", "late")]
+    assert query.metrics().letters == {"late": 1}
+    assert list(tmp_path.iterdir()) == []
+    session.set("dead_letters.path", "letters")
+    assert stream.start().wait().letters == []
+    assert [file.name for file in (tmp_path / "letters").iterdir()] == ["S.jsonl"]
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ MISTAKES = {
     ),
     "no window": (
         STREAM + SINK + "INSERT INTO Out SELECT auction, count(*) FROM Bid GROUP BY auction;",
-        "pipeline.sql: statement 3, line 5, column 1: the groups of this GROUP BY (`auction`) would never close",
+        "pipeline.sql: statement 3, line 5, column 60: the groups of this GROUP BY (`auction`) would never close",
     ),
     "no variable": (
         STREAM.replace("'bids'", "'${in}'") + SINK + QUERY,

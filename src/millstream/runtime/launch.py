@@ -68,7 +68,7 @@ class Launch:
             if number not in entries:
                 entries[number] = (entry, _sink(entry, vertex.config.schema, run))
         sinks = [entries[number][1] for number in sorted(entries)]
-        letters = LetterBox(_letters_path(pipeline.settings, sinks), run or "letters")
+        letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
         return cls(graph, sources, sinks, letters, pipeline.settings)
 
     def written(self, counts: Mapping[int, int]) -> dict[str, int]:
@@ -144,9 +144,7 @@ def run_spark(
         unique: list[DeadLetter] = list(dict.fromkeys(found))  # type: ignore[call-overload]
         for letter in unique:
             counts[letter.kind] = counts.get(letter.kind, 0) + 1
-        writer = launch.letters.writer("driver", epoch)
-        writer.put(unique)
-        launch.letters.commit(epoch, [writer.close()])
+        launch.letters.deliver(epoch, unique)
 
     began = time.monotonic()
 
@@ -178,6 +176,7 @@ def run_spark(
 
 def _with_letters(status: Status, launch: Launch) -> Status:
     if sum(status.letters.values()):
+        launch.letters.finish()
         status.letters_path = launch.letters.path
     return status
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from millstream.core.letters import DeadLetter
+from millstream.errors import MillstreamError
 from millstream.io import MemorySink
 from millstream.pipeline import Pipeline, sketch
 from millstream.plan import nodes
 from millstream.runtime.launch import Status
 from millstream.runtime.visible import visible
+from millstream.session.letters import LetterList
 
 if TYPE_CHECKING:
     from millstream.graph.graph import Graph
@@ -34,14 +37,20 @@ class Pictured:
     def _graph(self) -> Graph:
         raise NotImplementedError
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> bytes | None:
+        """None for a step on the way that can not run yet, such as a join whose windows are to come."""
         from millstream.graph.picture import png
 
-        return png(self._graph())
+        try:
+            return png(self._graph())
+        except MillstreamError:
+            return None
 
     def _repr_html_(self) -> str:
-        picture = base64.b64encode(self._repr_png_()).decode()
-        return f'<div>{html.escape(repr(self))}</div><img style="max-width:100%" src="data:image/png;base64,{picture}">'
+        picture, text = self._repr_png_(), f"<div>{html.escape(repr(self))}</div>"
+        if picture is None:
+            return text
+        return f'{text}<img style="max-width:100%" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
 
 
 class Query(Pictured):
@@ -52,9 +61,10 @@ class Query(Pictured):
         pipeline: Pipeline,
         queries: Sequence[nodes.Insert],
         sink: MemorySink,
+        letters: LetterList,
         run: Callable[[threading.Event, Callable[[Status], None]], Status],
     ) -> None:
-        self._pipeline, self._queries, self._sink = pipeline, queries, sink
+        self._pipeline, self._queries, self._sink, self._letters = pipeline, queries, sink, letters
         self._stop = threading.Event()
         self._status = Status()
         self._problem: BaseException | None = None
@@ -77,6 +87,11 @@ class Query(Pictured):
     def metrics(self) -> Status:
         """How far it is: tuples in and out, low-water marks, state, dead letters, seconds."""
         return self._status
+
+    @property
+    def letters(self) -> list[DeadLetter]:
+        """The dead letters so far, unless `dead_letters.path` sends them to files."""
+        return list(self._letters.letters)
 
     def explain(self, form: str = "logical") -> Plan:
         """The plan as `logical`, `graph` or `spark`."""

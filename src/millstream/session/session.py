@@ -23,6 +23,7 @@ from millstream.plan.bind import bind_query
 from millstream.plan.catalog import SinkEntry, Stream, Table
 from millstream.runtime.launch import Launch, Status, run_local, run_spark
 from millstream.session.handle import StreamHandle, plain
+from millstream.session.letters import LetterList
 from millstream.session.query import Plan, Query
 from millstream.session.rows import Rows, declared, to_batch
 
@@ -152,8 +153,11 @@ class Session:
         insert = nodes.Insert(bind_query(query, self.pipeline.catalog), SinkEntry("answer", {}, None, sink))
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings, [insert])
         launch = Launch.prepare(alone, checkpoint)
+        letters = LetterList()
+        if not self.pipeline.settings.get("dead_letters.path"):
+            launch.letters = letters  # type: ignore[assignment]
 
         def run(stop: threading.Event, on_status: Callable[[Status], None]) -> Status:
             return self.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=on_status)
 
-        return Query(alone, [insert], sink, run)
+        return Query(alone, [insert], sink, letters, run)

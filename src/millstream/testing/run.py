@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from millstream.plan import nodes
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.launch import Launch, Status, run_local, run_spark
 from millstream.runtime.visible import visible
+from millstream.session.letters import LetterList
 from millstream.session.rows import Rows, to_batch
 
 
@@ -100,7 +100,7 @@ def run(
     """
     pipeline: Pipeline = getattr(session, "pipeline", session)
     runtime = runtime or getattr(session, "runtime", "local")
-    letters: list[DeadLetter] = []
+    letters = LetterList()
 
     def source(stream: Stream) -> ListSource:
         return ListSource(stream.name, stream.read_schema, _units(stream, _given(inputs, stream.name), (files or {}).get(stream.name, 1)))
@@ -109,20 +109,19 @@ def run(
     for name in inputs:
         if name.lower() not in {s.lower() for s in streams}:
             raise NameProblem.unknown("stream", name, streams)
-    with tempfile.TemporaryDirectory(prefix="millstream-test-") as directory:
-        launch = Launch.prepare(copy)
-        launch.letters = _Collector(directory, letters)  # type: ignore[assignment]
-        old = {name: pipeline.settings.get(name) for name in ("execution.batch", "execution.buckets")}
-        try:
-            if batch is not None:
-                launch.settings.set("execution.batch", batch)
-            if buckets is not None:
-                launch.settings.set("execution.buckets", buckets)
-            status = run_local(launch, clock=clock) if runtime == "local" else run_spark(launch)
-        finally:
-            for name, value in old.items():
-                launch.settings.set(name, value)
-    return Result(collected(copy, sinks), letters, status)
+    launch = Launch.prepare(copy)
+    launch.letters = letters  # type: ignore[assignment]
+    old = {name: pipeline.settings.get(name) for name in ("execution.batch", "execution.buckets")}
+    try:
+        if batch is not None:
+            launch.settings.set("execution.batch", batch)
+        if buckets is not None:
+            launch.settings.set("execution.buckets", buckets)
+        status = run_local(launch, clock=clock) if runtime == "local" else run_spark(launch)
+    finally:
+        for name, value in old.items():
+            launch.settings.set(name, value)
+    return Result(collected(copy, sinks), letters.letters, status)
 
 
 def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tuple[Pipeline, dict[str, MemorySink], dict[str, Stream]]:
@@ -143,26 +142,6 @@ def collected(pipeline: Pipeline, sinks: Mapping[str, MemorySink]) -> dict[str, 
         table = sinks[query.sink.name].to_arrow()
         tables[query.sink.name] = table if table.schema.names else visible(query.schema).empty_table()
     return tables
-
-
-class _Collector:
-    """Dead letters as a list."""
-
-    def __init__(self, path: str, letters: list[DeadLetter]) -> None:
-        self.path = path
-        self.letters = letters
-
-    def put(self, letters: list[DeadLetter]) -> None:
-        self.letters += letters
-
-    def writer(self, part: str, epoch: int) -> _Collector:
-        return self
-
-    def close(self) -> None:
-        return None
-
-    def commit(self, epoch: int, parts: object) -> None:
-        return None
 
 
 def _given(inputs: Mapping[str, Rows], name: str) -> Rows:
