@@ -45,7 +45,8 @@ class Feed:
                 unit = self.waiting.pop(0)
                 self.arrived = self.source.arrived(unit)
                 self.units = unit.number + 1
-                self.reading = self.ingest.read(unit, self.clock.now())
+                # The machine's clock may be set back; a stream's own time is not.
+                self.reading = self.ingest.read(unit, max(self.clock.now(), self.enabled, self.mark))
         return None
 
     def _look(self) -> bool:

@@ -1,0 +1,119 @@
+"""Results come out when progress allows, not at the end; state goes with them; enabling timestamps are promises like others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.progress.live import Live
+
+A = "CREATE STREAM A (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;"
+B = "CREATE STREAM B (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;"
+COUNT = "SELECT k, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY k"
+
+
+def test_a_window_comes_out_when_the_mark_reaches_its_end() -> None:
+    live = Live(A, COUNT)
+    live.push("A", (1, 1), (1, 9))
+    assert live.settle() == []
+    live.push("A", (2, 10))
+    assert live.settle() == [{"k": 1, "n": 2, "window_start": 0, "window_end": 10}]
+    assert live.held == 1
+
+
+def test_an_enabling_timestamp_closes_the_window_of_a_silent_stream() -> None:
+    live = Live(A, COUNT, now=100)
+    live.push("A", (1, 1))
+    assert live.settle() == []
+    assert live.settle(after=8) == []
+    assert [row["n"] for row in live.settle(after=1)] == [1]
+
+
+def test_a_tuple_that_breaks_an_enabling_timestamp_is_late() -> None:
+    """The unit that follows an enabling timestamp must hear of it."""
+    live = Live(A, COUNT, now=100)
+    live.push("A", (1, 1))
+    live.settle()
+    assert len(live.settle(after=9)) == 1
+    live.push("A", (1, 5), (1, 12))
+    live.settle()
+    assert [(letter.kind, letter.content) for letter in live.letters] == [("late", '{"k": 1, "ts": "1970-01-01 00:00:05+00:00"}')]
+    assert [(row["n"], row["window_start"]) for row in live.end()] == [(1, 0), (1, 10)]
+
+
+def test_arrival_numbers_go_on_after_an_enabling_timestamp() -> None:
+    live = Live(A, "SELECT count(*) AS n FROM A [ROWS 2]", now=100)
+    live.push("A", (1, 1))
+    live.settle()
+    live.settle(after=1)
+    live.push("A", (1, 3), (1, 4))
+    live.settle()
+    assert [(row["n"], row["window_start"]) for row in live.end()] == [(2, 0), (1, 2)]
+
+
+def test_a_silent_partner_holds_no_unmatched_tuple_back_for_ever() -> None:
+    live = Live(A + B, "SELECT A.k FROM A [RANGE 5 SECONDS] LEFT ANTI JOIN B [RANGE 5 SECONDS] ON A.k = B.k", now=100)
+    live.push("B", (7, 1))
+    live.push("A", (1, 2))
+    assert live.settle() == []
+    assert live.settle(after=7) == [{"k": 1}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.k FROM A [RANGE 3 SECONDS] AS a, B [RANGE 5 SECONDS] AS b WHERE a.k = b.k",
+        "SELECT a.k FROM A AS a JOIN B AS b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL 3 SECONDS AND b.ts + INTERVAL 5 SECONDS",
+        "SELECT a.k FROM A AS a JOIN B AS b ON date_trunc('minute', a.ts) = date_trunc('minute', b.ts)",
+        "SELECT a.k FROM A [RANGE 3 SECONDS] AS a LEFT JOIN B [RANGE 5 SECONDS] AS b ON a.k = b.k",
+        "SELECT k, count(*) AS n FROM (SELECT a.k AS k FROM A [RANGE 3 SECONDS] AS a, B [NOW] AS b WHERE a.k = b.k) AS z [RANGE 5 SECONDS] GROUP BY k",
+        "SELECT k, date_trunc('second', ts) AS s, count(*) AS n FROM A UNION ALL B GROUP BY k, 2",
+        "SELECT DISTINCT k FROM A UNION ALL B [RANGE 2 SECONDS]",
+        "SELECT k, ts FROM A UNION ALL SELECT k, ts FROM B ORDER BY ts",
+        "SELECT a.k FROM A [RANGE 3 SECONDS] AS a LEFT ANTI JOIN B [RANGE 3 SECONDS] AS b ON a.k = b.k",
+    ],
+)
+def test_state_stays_small_while_streams_go_on(query: str) -> None:
+    """Two streams side by side for 300 s: what is held belongs to the last windows."""
+    live = Live(A + B, query)
+    most = 0
+    for second in range(0, 300, 2):
+        live.push("A", (second % 7, second), (1, second))
+        live.push("B", (second % 5, second), (1, second + 1))
+        live.settle()
+        most = max(most, live.held)
+    assert most <= 150
+    assert live.settle()
+    live.end()
+    assert live.held == 0
+
+
+def test_internal_time_never_goes_back() -> None:
+    live = Live("CREATE STREAM D (k BIGINT) TIMESTAMP INTERNAL AS ts;", "SELECT k, count(*) AS n FROM D [RANGE 10 SECONDS] GROUP BY k", now=15)
+    live.push("D", (1,))
+    live.settle()
+    live.settle(after=10)
+    live.clock.advance(-12_000_000)
+    live.push("D", (1,))
+    live.settle()
+    assert [(row["n"], row["window_start"]) for row in live.end()] == [(1, 10), (1, 20)]
+    assert live.letters == []
+
+
+def test_latent_tuples_are_stamped_where_a_time_is_needed() -> None:
+    live = Live("CREATE STREAM L (k BIGINT) TIMESTAMP LATENT;", "SELECT count(*) AS n FROM L [RANGE 10 SECONDS]", now=15)
+    live.push("L", (1,), (2,))
+    live.settle()
+    assert [row["n"] for row in live.settle(after=6)] == [2]
+
+
+def test_a_value_punctuation_closes_groups_and_purges_joins() -> None:
+    bids = "CREATE STREAM A (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (k) WHEN closed;"
+    items = "CREATE STREAM B (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (k) WHEN closed;"
+    live = Live(bids + items, "SELECT a.k AS k, count(*) AS n FROM B AS b JOIN A AS a ON a.k = b.k GROUP BY a.k")
+    live.push("B", (1, False, 0), (2, False, 0))
+    live.push("A", (1, False, 1), (1, False, 2), (2, False, 3))
+    assert live.settle() == []
+    live.push("B", (1, True, 4))
+    live.push("A", (1, True, 4))
+    assert live.settle() == [{"k": 1, "n": 2}]
+    assert live.held == 3  # the pair of auction 2, and its group
