@@ -1,0 +1,164 @@
+"""Wrong answers that random queries found once, each as small as it gets."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.oracle.cases import Case
+from tests.oracle.queries import Query, expanded
+from tests.oracle.streams import SECOND, StreamSpec
+
+NAN = float("nan")
+
+
+def row(ts: int | None, k: Any = 1, kind: str = "row", **others: Any) -> dict[str, Any]:
+    """A tuple at a second."""
+    empty = dict.fromkeys(("i", "x", "m", "s", "b", "d"))
+    return {**empty, "k": k, "kind": kind, "ts": None if ts is None else ts * SECOND, **others}
+
+
+def check(ours: str, duck: str, *streams: StreamSpec, files: int = 1, batch: int = 1 << 16, buckets: int = 0) -> None:
+    case = Case(streams, (Query(ours, duck),), batch, files)
+    case.check(case.host(buckets, random.Random(1)) if buckets else case.run())
+
+
+def windowed(select: str, source: str, seconds: int, by: str) -> str:
+    return f"SELECT {select}, window_start, window_end FROM {expanded(source, seconds * SECOND, seconds * SECOND)} GROUP BY {by}window_start, window_end"
+
+
+@pytest.mark.parametrize("files", [1, 2, 3])
+@pytest.mark.parametrize("query", ["SELECT i AS i FROM A", "SELECT i AS i FROM A WHERE i > 2", "SELECT i + 1 AS i FROM A"])
+def test_late_tuples_are_found_although_the_query_drops_time_and_key(files: int, query: str) -> None:
+    stream = StreamSpec("A", rows=(row(10, i=1), row(11, 2, "close"), row(5, i=3), row(12, 2, i=4), row(12, i=5), row(12, i=6)), punctuations=("close",))
+    check(query, query, stream, files=files)
+
+
+@pytest.mark.parametrize("files", [1, 4])
+def test_a_tuple_of_a_closed_value_raises_the_mark_however_units_are_cut(files: int) -> None:
+    stream = StreamSpec("A", rows=(row(1, 1, "close"), row(50, 1), row(10, 2), row(60, 2)), punctuations=("close",))
+    check("SELECT ts AS ts FROM A", "SELECT ts FROM A", stream, files=files)
+
+
+def test_the_punctuations_of_one_clause_are_no_tuples_for_another() -> None:
+    stream = StreamSpec("A", order="punctuated", rows=(row(1), row(2, 1, "close"), row(3, 1, "group"), row(4, 2)), punctuations=("group", "close"))
+    check("SELECT k AS k FROM A", "SELECT k FROM A", stream)
+
+
+@pytest.mark.parametrize("files", [1, 3])
+@pytest.mark.parametrize("key", [NAN, -0.0])
+def test_awkward_floats_are_closed_as_other_values_are(files: int, key: float) -> None:
+    """In a list of values NaN was closed, alone it was not."""
+    rows = (row(1, key), row(2, key, "close"), row(2, 5.0, "close"), row(3, key), row(4, 7.0))
+    check("SELECT k, count(*) AS n FROM A GROUP BY k", "SELECT k, count(*) FROM A GROUP BY k", StreamSpec("A", "DOUBLE", rows=rows, punctuations=("close",)), files=files)
+
+
+def test_a_stream_without_marks_makes_none() -> None:
+    """Before the first heartbeat there is no mark at all, not one at the beginning of time."""
+    stream = StreamSpec("A", order="punctuated", rows=(row(1), row(2)), punctuations=("beat",))
+    check("SELECT count(*) AS n FROM A [RANGE 10 SECONDS]", windowed("count(*)", "A", 10, ""), stream)
+
+
+LEFT = "SELECT a.k AS k, a.i AS i, a.ts AS ts, b.ts AS other, b.k AS bk FROM A{w} AS a LEFT JOIN B{w} AS b ON a.i = b.i"
+BAND = " AND epoch_us(b.ts) - 1000000 <= epoch_us(a.ts) AND epoch_us(a.ts) <= epoch_us(b.ts) + 1000000"
+OUTER = (
+    StreamSpec("A", rows=tuple(row(t, t % 3, i=t % 2) for t in range(0, 60, 3))),
+    StreamSpec("B", rows=tuple(row(t, t % 2, i=1) for t in range(0, 60, 9))),
+)
+
+
+def test_a_tuple_without_a_time_is_in_no_window() -> None:
+    inner, duck = LEFT.format(w=" [RANGE 1 SECOND]"), LEFT.format(w="") + BAND
+    rows = expanded(f"({duck})", 5 * SECOND, 5 * SECOND, "epoch_us(other)", " WHERE other IS NOT NULL")
+    check(f"SELECT count(*) AS n FROM ({inner}) AS z [RANGE 5 SECONDS, WA other]", f"SELECT count(*), window_start, window_end FROM {rows} GROUP BY ALL", *OUTER)
+
+
+def test_the_group_without_a_time_stays_open_to_the_end() -> None:
+    inner, duck = LEFT.format(w=" [RANGE 1 SECOND]"), LEFT.format(w="") + BAND
+    check(f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM ({duck}) GROUP BY other", *OUTER)
+
+
+def test_tuples_without_a_time_are_sorted_last() -> None:
+    inner, duck = LEFT.format(w=" [RANGE 1 SECOND]"), LEFT.format(w="") + BAND
+    check(f"SELECT other, i FROM ({inner}) AS z ORDER BY other", f"SELECT other, i FROM ({duck}) AS z", *OUTER)
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 5])
+def test_a_left_join_is_not_spread_by_the_key_it_did_not_find(buckets: int) -> None:
+    """Unmatched tuples lie in the buckets of their own keys: grouped by the other side's key they must move."""
+    one, two = LEFT.format(w=" [RANGE 1 SECOND]").replace("a.i = b.i", "a.k = b.k"), (LEFT.format(w="") + BAND).replace("a.i = b.i", "a.k = b.k")
+    rows = expanded(f"({two})", 30 * SECOND, 30 * SECOND)
+    check(f"SELECT bk, count(*) AS n FROM ({one}) AS z [RANGE 30 SECONDS, WA ts] GROUP BY bk", f"SELECT bk, count(*), window_start, window_end FROM {rows} GROUP BY ALL", *OUTER, buckets=buckets)
+
+
+def test_nobody_promises_that_no_null_comes_out_of_a_left_join() -> None:
+    a = StreamSpec("A", rows=(row(1, None), row(2, 1), row(9, 2)), punctuations=("close",))
+    b = StreamSpec("B", rows=(row(1, None, "close"), row(2, 1), row(9, 3)), punctuations=("close",))
+    check("SELECT a.k AS ak, b.k AS bk FROM A [NOW] AS a LEFT JOIN B [NOW] AS b ON a.k = b.k", "SELECT a.k, b.k FROM A AS a LEFT JOIN B AS b ON a.k = b.k AND a.ts = b.ts", a, b)
+
+
+@pytest.mark.parametrize("middle", ["JOIN T AS t ON a.i = t.id", "LEFT JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k"])
+def test_a_window_reaches_past_a_table_and_a_left_join(middle: str) -> None:
+    duck = middle.replace(" [RANGE 1 SECOND]", "") + (BAND if "LEFT" in middle else "")
+    check(
+        f"SELECT a.ts AS at, c.ts AS ct FROM A [RANGE 5 SECONDS] AS a {middle} JOIN B [RANGE 2 SECONDS] AS c ON a.i = c.i",
+        f"SELECT a.ts, c.ts FROM A AS a {duck} JOIN B AS c ON a.i = c.i AND epoch_us(c.ts) - 5000000 <= epoch_us(a.ts) AND epoch_us(a.ts) <= epoch_us(c.ts) + 2000000",
+        *OUTER,
+    )
+
+
+def test_a_window_before_a_table_is_the_aggregate_s() -> None:
+    rows = expanded("(SELECT a.*, t.label FROM A AS a JOIN T AS t ON a.i = t.id)", 10 * SECOND, 10 * SECOND)
+    check(
+        "SELECT t.label AS l, count(*) AS n FROM A [RANGE 10 SECONDS] AS a JOIN T AS t ON a.i = t.id GROUP BY t.label",
+        f"SELECT label, count(*), window_start, window_end FROM {rows} GROUP BY ALL",
+        *OUTER,
+    )
+
+
+def test_windows_over_windows_keep_both_pairs_of_ends() -> None:
+    inner = "SELECT k, count(*) AS n FROM A [RANGE 5 SECONDS] GROUP BY k"
+    duck = f"(SELECT k, count(*) AS n, window_start AS s, window_end AS e, window_start AS ts FROM {expanded('A', 5 * SECOND, 5 * SECOND)} GROUP BY ALL)"
+    outer = expanded(duck, 20 * SECOND, 20 * SECOND)
+    check(
+        f"SELECT z.window_start AS s, count(*) AS c FROM ({inner}) AS z [RANGE 20 SECONDS] GROUP BY z.window_start",
+        f"SELECT s, count(*), window_start, window_end FROM {outer} GROUP BY ALL",
+        OUTER[0],
+    )
+    check(f"SELECT DISTINCT z.* FROM ({inner}) AS z [RANGE 20 SECONDS]", f"SELECT DISTINCT k, n, s, e, window_start, window_end FROM {outer}", OUTER[0])
+
+
+def test_a_union_in_order() -> None:
+    query = "SELECT i, ts AS tt FROM A UNION ALL SELECT i, ts FROM B"
+    case = Case(OUTER, (Query(query + " ORDER BY tt", query, "tt"),), 2, 3)
+    case.check(case.run())
+
+
+def test_days_apart_are_not_microseconds_apart() -> None:
+    days = tuple(StreamSpec(name, rows=tuple(row(t * 86_400, i=t) for t in range(6))) for name in "AB")
+    left, right = (f"(SELECT i, to_date(ts) AS day, ts FROM {name})" for name in "AB")
+    where = "a JOIN {} AS b ON a.day <= b.day + INTERVAL 1 DAY AND b.day <= a.day + INTERVAL 1 DAY"
+    ours = f"SELECT a.i AS ai, b.i AS bi FROM {left} AS {where.format(right)}"
+    check(ours, ours.replace("to_date(ts)", "CAST(ts AS DATE)"), *days)
+
+
+def test_parts_of_a_join_bring_hidden_times_that_do_not_meet() -> None:
+    part = "(SELECT q.i AS i, q.ts AS ts FROM A{w} AS q LEFT JOIN B{w} AS r ON q.i = r.i{b})"
+    text = "SELECT a.i AS i, b.ts AS bt, c.ts AS ct FROM {p} AS a, {p} AS b, {p} AS c WHERE a.ts = b.ts AND b.ts = c.ts AND a.ts = c.ts"
+    band = " AND epoch_us(r.ts) - 1000000 <= epoch_us(q.ts) AND epoch_us(q.ts) <= epoch_us(r.ts) + 1000000"
+    check(text.format(p=part.format(w=" [RANGE 1 SECOND]", b="")), text.format(p=part.format(w="", b=band)), *OUTER)
+
+
+def test_a_window_over_a_join_goes_by_the_later_time() -> None:
+    join = "SELECT a.ts AS ts, b.ts AS other FROM A{w} AS a JOIN B{w} AS b ON a.i = b.i{b}"
+    duck = expanded(f"(SELECT greatest(ts, other) AS late FROM ({join.format(w='', b=BAND)}))", 5 * SECOND, 5 * SECOND, "epoch_us(late)")
+    check(f"SELECT count(*) AS n FROM ({join.format(w=' [RANGE 1 SECOND]', b='')}) AS z [RANGE 5 SECONDS]", f"SELECT count(*), window_start, window_end FROM {duck} GROUP BY ALL", *OUTER)
+
+
+def test_decimal_and_integer_keys_meet() -> None:
+    a = StreamSpec("A", "DECIMAL(12,0)", rows=(row(1, Decimal(3)), row(2, Decimal(4)), row(2, None)))
+    b = StreamSpec("B", "INT", rows=(row(1, 3), row(2, 5), row(2, None)))
+    check("SELECT a.k AS ak, b.k AS bk FROM A [RANGE 9 SECONDS] AS a, B [RANGE 9 SECONDS] AS b WHERE a.k = b.k", "SELECT a.k, b.k FROM A AS a, B AS b WHERE a.k = b.k", a, b)
