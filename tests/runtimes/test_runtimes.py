@@ -86,6 +86,15 @@ def _of(name: str, result: Result) -> tuple[dict[str, list[dict[str, Any]]], lis
     return tables, letters
 
 
+@pytest.mark.parametrize("name", [name for name, case in SETTLED.items() if case.letters])
+def test_letters_are_the_same_on_every_runtime(name: str, spark_result: Result) -> None:
+    """Reason, punctuation, line and content, not only their number."""
+    case = SETTLED[name]
+    local = run(case.pipeline(), case.inputs, runtime="local", files=dict.fromkeys(case.inputs, 2))
+    found = [replace(letter, file=(letter.file or "").removeprefix(f"{name}.")) for letter in _of(name, spark_result)[1]]
+    assert sorted(map(repr, found)) == sorted(repr(replace(letter, file=letter.file or "")) for letter in local.letters)
+
+
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("name", names(REFUSED))
 def test_gap(name: str, runtime: str) -> None:

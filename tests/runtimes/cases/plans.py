@@ -134,4 +134,71 @@ CASES = [
             for sink, time in (("Later", "greatest(A.ts, B.ts)"), ("First", "A.ts"))
         },
     ),
+    Case(
+        "table_after_left",
+        "LEFT JOIN, then join with a table",
+        """INSERT INTO Out SELECT v, w, name FROM A [RANGE 5 SECONDS] LEFT JOIN B [RANGE 2 SECONDS] ON A.k = B.k
+           LEFT JOIN Names ON Names.k = B.k;""",
+        f"SELECT v, w, name FROM A LEFT JOIN B ON A.k = B.k AND {NEAR} LEFT JOIN '${{tables}}/names.csv' AS n ON n.k = B.k",
+    ),
+    Case(
+        "distinct_of_join",
+        "join, then SELECT DISTINCT",
+        """INSERT INTO Out SELECT DISTINCT A.k, w > 0 AS up [RANGE 10 SECONDS, WA B.ts]
+           FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS] WHERE A.k = B.k;""",
+        f"""SELECT DISTINCT A.k, w > 0 AS up, {BUCKET.replace("ts)", "B.ts)")} FROM A, B WHERE A.k = B.k AND {NEAR}""",
+    ),
+    Case(
+        "semi_then_join",
+        "LEFT SEMI JOIN, then join",
+        """CREATE VIEW Met AS SELECT A.k, A.v, A.ts FROM A [RANGE 5 SECONDS] LEFT SEMI JOIN B [RANGE 2 SECONDS] ON A.k = B.k;
+           INSERT INTO Out SELECT v, x FROM Met [RANGE 2 SECONDS], C [RANGE 3 SECONDS] WHERE v % 7 = x % 7;""",
+        f"""SELECT v, x FROM (SELECT A.* FROM A SEMI JOIN B ON A.k = B.k AND {NEAR}) AS A, C
+            WHERE v % 7 = x % 7 AND C.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 2 SECONDS""",
+    ),
+    Case(
+        "four_stages",
+        "join, GROUP BY, GROUP BY another key, join with a table",
+        """CREATE VIEW Pairs AS SELECT A.k, v, w, A.ts FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS] WHERE A.k = B.k;
+           CREATE VIEW Sums AS SELECT v % 5 AS m, sum(w) AS s FROM Pairs [RANGE 10 SECONDS, WA ts] GROUP BY v % 5;
+           CREATE VIEW Signs AS SELECT CAST(s % 3 AS INT) AS r, count(*) AS n FROM Sums [RANGE 30 SECONDS, WA window_start] GROUP BY 1;
+           INSERT INTO Out SELECT name, n FROM Signs, Names WHERE r = Names.k;""",
+        f"""SELECT name, n FROM (SELECT s % 3 AS r, count(*) AS n, time_bucket(INTERVAL 30 SECONDS, window_start) AS b FROM (
+              SELECT v % 5 AS m, sum(w) AS s, {BUCKET.replace("ts)", "A.ts)")} FROM A, B WHERE A.k = B.k AND {NEAR} GROUP BY ALL
+            ) GROUP BY ALL) JOIN '${{tables}}/names.csv' AS names ON r = names.k""",
+    ),
+    Case(
+        "union_join_aggregate",
+        "union, join, GROUP BY",
+        """INSERT INTO Out SELECT P.k, count(*) AS n [RANGE 10 SECONDS, WA Q.ts]
+           FROM A UNION B [RANGE 2 SECONDS] AS P, C [RANGE 2 SECONDS] AS Q WHERE P.k = Q.k GROUP BY P.k HAVING count(*) > 1;""",
+        f"""SELECT P.k, count(*) AS n, {BUCKET.replace("ts)", "Q.ts)")} FROM (FROM A UNION ALL FROM B) AS P, C AS Q
+            WHERE P.k = Q.k AND Q.ts BETWEEN P.ts - INTERVAL 2 SECONDS AND P.ts + INTERVAL 2 SECONDS GROUP BY ALL HAVING count(*) > 1""",
+    ),
+    Case(
+        "view_of_union",
+        "a view read by two queries",
+        """CREATE VIEW Both AS SELECT k, v, ts FROM A UNION ALL SELECT k, w, ts FROM B;
+           INSERT INTO One SELECT max(v) AS top FROM Both [RANGE 10 SECONDS];
+           INSERT INTO Two SELECT x.k, x.v, y.v AS u FROM Both [RANGE 1 SECOND] AS x, Both [NOW] AS y WHERE x.k = y.k AND x.v < y.v;""",
+        {
+            "One": f"SELECT max(v) AS top, {BUCKET} FROM (FROM A UNION ALL FROM B) GROUP BY ALL",
+            "Two": """SELECT x.k, x.v, y.v AS u FROM (FROM A UNION ALL FROM B) AS x, (FROM A UNION ALL FROM B) AS y
+                WHERE x.k = y.k AND x.v < y.v AND y.ts BETWEEN x.ts AND x.ts + INTERVAL 1 SECOND""",
+        },
+    ),
+    Case(
+        "aggregate_with_itself",
+        "join of GROUP BYs",
+        """CREATE VIEW Counts AS SELECT k, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY k;
+           INSERT INTO Out SELECT x.k, x.n, y.n AS before FROM Counts AS x, Counts AS y
+           WHERE x.k = y.k AND x.window_start = y.window_end;""",
+        f"SELECT x.k, x.n, y.n AS before FROM ({COUNTS}) AS x, ({COUNTS}) AS y WHERE x.k = y.k AND x.window_start = y.window_end",
+    ),
+    Case(
+        "cross_join",
+        "join without equal keys",
+        "INSERT INTO Out SELECT v, w FROM A [RANGE 1 SECOND] CROSS JOIN B [NOW];",
+        "SELECT v, w FROM A, B WHERE B.ts BETWEEN A.ts AND A.ts + INTERVAL 1 SECOND",
+    ),
 ]
