@@ -21,13 +21,14 @@ FONT = 8.5
 LETTER = FONT * 0.602 / 72
 LINE = FONT * 1.35 / 72
 WRAP = 26
+MOST = 8  # lines of a label
 PAD = 0.12
 GAP_X = 0.55
 GAP_Y = 0.28
 LANE = 0.12  # the height of an arc that passes a layer
 
 HEAD = re.compile(r"(\w+ join|\w+) ?(.*)", re.DOTALL)
-NUMBER = re.compile(r"(\d+) (\w+)")  # 10 s stays on one line
+NUMBER = re.compile(r"(\d+) (us|ms|s|min|h|d|tuples)\b")  # 10 s stays on one line
 
 COLOURS = {
     "source": ("#e3f1e5", "#3c7a4b"),
@@ -115,8 +116,8 @@ def _box(v: Vertex, layer: int, label: str) -> Cell:
     head, rest = HEAD.fullmatch(label).groups()  # type: ignore[union-attr]
     rest = NUMBER.sub("\\1\N{NO-BREAK SPACE}\\2", rest)
     wrapped = textwrap.wrap(rest, WRAP, break_on_hyphens=False) or []
-    if len(wrapped) > 6:
-        wrapped = [*wrapped[:5], wrapped[5][: WRAP - 4] + " ..."]
+    if len(wrapped) > MOST:
+        wrapped = [*wrapped[: MOST - 1], wrapped[MOST - 1][: WRAP - 4] + " ..."]
     lines = [f"#{v.number} {head}", *wrapped]
     longest = max(len(line) for line in lines)
     return Cell(layer, v, lines, kind_of(v), longest * LETTER + 2 * PAD, len(lines) * LINE + 2 * PAD * 0.8)
