@@ -121,9 +121,9 @@ class JoinPromises:
         found = []
         for punctuation in sorted(done, key=str):
             other = punctuation.renamed(dict(zip(self.keys[side], self.keys[1 - side], strict=True)))
-            both = (punctuation, other) if self.config.kind == "inner" else (punctuation,)
+            both = [punctuation, other] if self.config.kind == "inner" else [punctuation]
             if self.config.kind == "left" and side == RIGHT:
-                both = ()  # a left tuple that found nobody has nulls here, and null may be what was closed
+                both = []  # a left tuple that found nobody has nulls here, and null may be what was closed
             found += [p for p in both if p is not None and all(name in self.config.output for name, _ in p.patterns)]
         return found
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.block import Block
-from millstream.core.punctuation import Punctuation, Range
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
+from millstream.operators.promises import is_below, plain_values
 from millstream.plan.scope import column
 
 
@@ -53,9 +55,18 @@ class Project(Config):
             (attribute, pattern), = punctuation.patterns
             assert isinstance(pattern, Range)
             return tuple(Punctuation.linear(name, rule.apply(pattern.high)) for name, rule in self.moving if rule.column == attribute)
-        names = {old: new[0] for old, new in self.renames.items()}
-        renamed = punctuation.renamed(names)
-        return () if renamed is None else (renamed,)
+        # A value may go on under several names: each of them is promised.
+        options = [self._images(name, pattern) for name, pattern in punctuation.patterns]
+        return tuple(Punctuation.of(dict(chosen)) for chosen in product(*options))
+
+    def _images(self, name: str, pattern: Pattern) -> list[tuple[str, Pattern]]:
+        """What a pattern on one column says of the columns that follow it."""
+        if is_below(pattern):
+            return [(new, Range(high=rule.apply(pattern.high))) for new, rule in self.moving if rule.column == name]  # type: ignore[attr-defined]
+        found: list[tuple[str, Pattern]] = [(new, pattern) for new in self.renames.get(name, ())]
+        if isinstance(pattern, (Constant, OneOf)):
+            found += [(new, cast(pattern, self.input, name, e)) for new, e in self.columns if widens(e, name, self.input)]
+        return found
 
     keeps_all = True
 
@@ -74,6 +85,29 @@ class Project(Config):
 
     def build(self, journal: bool = False) -> RunningProject:
         return RunningProject(self)
+
+
+def widens(expression: exp.Expr, name: str, schema: pa.Schema) -> bool:
+    """True for a cast of a column that keeps different values different, such as INT to BIGINT (the keys of a join)."""
+    if not isinstance(expression, exp.Cast) or not isinstance(expression.this, exp.Column) or expression.this.name != name:
+        return False
+    before, after = schema.field(name).type, compile_expression(expression, schema).type
+    if pa.types.is_integer(before) and pa.types.is_integer(after):
+        return bool(after.bit_width >= before.bit_width)
+    if pa.types.is_integer(before) and pa.types.is_decimal(after):
+        return bool(after.precision - after.scale >= 19)
+    if pa.types.is_decimal(before) and pa.types.is_decimal(after):
+        return bool(after.scale >= before.scale and after.precision - after.scale >= before.precision - before.scale)
+    return bool(before == pa.float32() and after == pa.float64())
+
+
+def cast(pattern: Constant | OneOf, schema: pa.Schema, name: str, expression: exp.Expr) -> Pattern:
+    """The pattern over the values that a widening cast makes."""
+    values = pattern.values if isinstance(pattern, OneOf) else (pattern.value,)
+    field = schema.field(name)
+    batch = pa.RecordBatch.from_arrays([pa.array(values, field.type)], schema=pa.schema([field]))
+    made = tuple(plain_values(compile_expression(expression, batch.schema).evaluate(batch)))
+    return OneOf(made) if isinstance(pattern, OneOf) else Constant(made[0])
 
 
 class RunningProject(UnaryOperator):

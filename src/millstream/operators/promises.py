@@ -30,6 +30,11 @@ def plain_values(array: pa.Array) -> list[Any]:
     return array.to_pylist()  # type: ignore[no-any-return]
 
 
+def is_below(pattern: Pattern) -> bool:
+    """Everything below a mark on an axis."""
+    return isinstance(pattern, Range) and pattern.low is None and isinstance(pattern.high, int) and not pattern.high_inclusive
+
+
 class Closed:
     """The value punctuations seen on one arc.
 
@@ -110,8 +115,8 @@ def _shape(punctuation: Punctuation) -> tuple[tuple[str, ...], str | None, int] 
     for name, pattern in punctuation.patterns:
         if isinstance(pattern, (Constant, OneOf)):
             columns.append(name)
-        elif time is None and isinstance(pattern, Range) and pattern.low is None and isinstance(pattern.high, int) and not pattern.high_inclusive:
-            time, bound = name, pattern.high
+        elif time is None and is_below(pattern):
+            time, bound = name, pattern.high  # type: ignore[attr-defined]
         else:
             return None
     lists = sum(isinstance(pattern, OneOf) for _, pattern in punctuation.patterns)

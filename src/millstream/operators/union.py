@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from millstream.core.block import empty_batch
-from millstream.core.punctuation import Constant, OneOf, Punctuation
+from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.operators.contract import ANYWHERE, Config, Container, Inputs, Needs, Operator, Output
+from millstream.operators.promises import is_below
 from millstream.state.registers import Registers
+
+OPEN = "any time"
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,24 @@ class Promises:
                 self.registers["attributes"] = attributes | {attribute}
             return self._improved(attribute, ended)
         done = []
-        waiting: dict[Punctuation, frozenset[int]] = dict(self.registers.get("values", {}))
+        waiting: dict[Punctuation, dict[int, int]] = dict(self.registers.get("values", {}))
         for single in _singles(punctuation):
-            ports = waiting.pop(single, frozenset()) | {port}
-            if len(ports | ended) == self.count:
-                done.append(single)
-            else:
-                waiting[single] = ports
+            key, bound = _unbounded(single)
+            ports = {**waiting.pop(key, {}), port: max(bound, waiting.get(key, {}).get(port, MIN_TIME))}
+            found = self._complete(key, ports, ended)
+            if found is not None:
+                done.append(found)
+            if found is None or bound < MAX_TIME:
+                waiting[key] = ports
         self.registers["values"] = waiting
         return done
+
+    def _complete(self, key: Punctuation, ports: dict[int, int], ended: frozenset[int]) -> Punctuation | None:
+        """What all arcs have promised of these values: up to the lowest of their times, where they have one."""
+        if len(ports.keys() | ended) < self.count:
+            return None
+        low = min(bound for port, bound in ports.items() if port not in ended) if ports.keys() - ended else max(ports.values())
+        return _bounded(key, low)
 
     def _improved(self, attribute: str, ended: frozenset[int]) -> list[Punctuation]:
         marks = [MAX_TIME if p in ended else self.registers.get(f"{attribute}@{p}", MIN_TIME) for p in range(self.count)]
@@ -100,11 +112,25 @@ class Promises:
     def _after_end(self, ended: frozenset[int]) -> list[Punctuation]:
         """An arc that is over holds nothing back any more."""
         found = [new for attribute in sorted(self.registers.get("attributes", frozenset())) for new in self._improved(attribute, ended)]
-        waiting: dict[Punctuation, frozenset[int]] = self.registers.get("values", {})
-        done = [single for single, ports in waiting.items() if len(ports | ended) == self.count]
+        waiting: dict[Punctuation, dict[int, int]] = self.registers.get("values", {})
+        done = {key: new for key, ports in waiting.items() if (new := self._complete(key, ports, ended)) is not None}
         if done:
-            self.registers["values"] = {k: v for k, v in waiting.items() if k not in done}
-        return found + done
+            self.registers["values"] = {k: v for k, v in waiting.items() if k not in done or max(v.values()) < MAX_TIME}
+        return found + list(done.values())
+
+
+def _unbounded(punctuation: Punctuation) -> tuple[Punctuation, int]:
+    """A group-wise punctuation as its group, the time open, and the time; others as they are."""
+    for name, pattern in punctuation.patterns:
+        if is_below(pattern):
+            patterns = {**dict(punctuation.patterns), name: Range(high=OPEN)}
+            return Punctuation.of(patterns), pattern.high  # type: ignore[attr-defined]
+    return punctuation, MAX_TIME
+
+
+def _bounded(key: Punctuation, bound: int) -> Punctuation:
+    """The inverse of `_unbounded`."""
+    return Punctuation.of({n: Range(high=bound) if p == Range(high=OPEN) else p for n, p in key.patterns})
 
 
 def _singles(punctuation: Punctuation) -> list[Punctuation]:

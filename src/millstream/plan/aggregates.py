@@ -46,7 +46,8 @@ def bind_aggregation(
     names = {key: name for name, key in keys}
     window = None
     if isinstance(node, Windowed):
-        node, window = node.input, checked_window(node.window)
+        window = checked_window(node.window)
+        node = node.input
         scope.extra = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
 
     def rewrite(expression: exp.Expr) -> exp.Expr:

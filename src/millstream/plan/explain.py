@@ -60,12 +60,14 @@ def _(node: nodes.Project) -> str:
 
 
 def _meanings(node: Node) -> dict[str, str]:
-    """The calls behind the hidden names that an aggregate gives its results."""
-    while isinstance(node, nodes.Filter):
-        node = node.input
-    if not isinstance(node, nodes.Aggregate):
-        return {}
-    return {c.name: call_text(c.function, None if c.argument is None else sql_text(c.argument), c.distinct) for c in node.calls}
+    """What the hidden columns of a node stand for: calls of an aggregate, keys and axes that a projection computes."""
+    below = {name: text for child in node.inputs for name, text in _meanings(child).items()}
+    if isinstance(node, nodes.Project):
+        return {name: sql_text(e, below) for name, e in node.columns if is_hidden(name)}
+    if isinstance(node, nodes.Aggregate):
+        calls = {c.name: call_text(c.function, None if c.argument is None else sql_text(c.argument, below), c.distinct) for c in node.calls}
+        return {name: text for name, text in calls.items() if is_hidden(name)}
+    return below
 
 
 @describe.register
@@ -80,9 +82,10 @@ def _(node: nodes.Windowed) -> str:
 
 @describe.register
 def _(node: nodes.Join) -> str:
-    parts = [f"{sql_text(a)} = {sql_text(b)}" for a, b in node.keys]
-    parts += [band_text(band, node.pair_schema) for band in node.bands]
-    parts += [sql_text(c) for c in node.condition]
+    names = _meanings(node.left) | _meanings(node.right)
+    parts = [f"{sql_text(a, names)} = {sql_text(b, names)}" for a, b in node.keys]
+    parts += [band_text(band, node.pair_schema, names) for band in node.bands]
+    parts += [sql_text(c, names) for c in node.condition]
     on = f" on {' and '.join(parts)}" if parts else ""
     return f"{node.kind} join{' with a table' if node.static else ''}{on} -> {names_text(node.schema.names)}"
 
@@ -151,10 +154,11 @@ def window_text(window: Window) -> str:
     return f"{length(window.range)} every {length(window.slide)}{on}"
 
 
-def band_text(band: Band, schema: pa.Schema) -> str:
+def band_text(band: Band, schema: pa.Schema, meanings: Mapping[str, str] | None = None) -> str:
     """`low <= right - left <= high` in words: `b.ts within 5 s of a.ts`."""
-    left, right, low, high = band.left, band.right, band.low, band.high
-    timed = pa.types.is_timestamp(schema.field(left).type)
+    left, right = ((meanings or {}).get(name, name) for name in (band.left, band.right))
+    low, high = band.low, band.high
+    timed = pa.types.is_timestamp(schema.field(band.left).type)
 
     def length(value: int) -> str:
         return span(value) if timed else str(value)

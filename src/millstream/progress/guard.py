@@ -64,7 +64,7 @@ def unchanged(column: str, path: Sequence[Config], schema: pa.Schema) -> str | N
             found = {name: step[found[name]]}
         else:
             if found[name] == column:
-                return name
+                return str(name)
     return None
 
 

@@ -72,11 +72,11 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
     """`left.ts + a <op> right.ts + b` over progressing times of both sides."""
     if type(part) not in MIRRORED:
         return None
-    sides = (_shifted(part.this, node.pair_schema), _shifted(part.expression, node.pair_schema))
-    if sides[0] is None or sides[1] is None:
+    one, other = _shifted(part.this, node.pair_schema), _shifted(part.args["expression"], node.pair_schema)
+    if one is None or other is None:
         return None
-    (x, a), (y, b) = sides
-    op = type(part)
+    (x, a), (y, b) = one, other
+    op: type[exp.Expr] = type(part)
     if x in node.right.schema.names and y in node.left.schema.names:
         (x, a), (y, b), op = (y, b), (x, a), MIRRORED[op]
     if x not in node.left.progressing or y not in node.right.progressing:

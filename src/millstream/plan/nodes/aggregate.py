@@ -1,0 +1,116 @@
+"""Nodes that fold tuples into groups: aggregation and duplicate elimination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.types import is_hidden
+from millstream.expressions import compile_expression, monotone
+from millstream.plan.nodes.base import Expression, Node, Unary
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window, end_names
+from millstream.state.accumulators import AccumulatorSpec
+
+
+@dataclass(frozen=True)
+class Call:
+    """One aggregate call: function, argument (None for `count(*)`), distinct."""
+
+    name: str
+    function: str
+    argument: Expression | None
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """One tuple per group and window; its columns are the groups, the calls and the window's ends."""
+
+    input: Node
+    groups: tuple[tuple[str, Expression], ...]
+    calls: tuple[Call, ...]
+    window: Window | None = None
+
+    @cached_property
+    def group_schema(self) -> pa.Schema:
+        return pa.schema([(name, compile_expression(e, self.input.schema).type) for name, e in self.groups])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        fields_ = list(self.group_schema)
+        for call in self.calls:
+            argument = None if call.argument is None else compile_expression(call.argument, self.input.schema).type
+            fields_.append(pa.field(call.name, AccumulatorSpec(call.function, argument).result_type))
+        return pa.schema(fields_ + window_fields(self.window, self.input))
+
+    @property
+    def time(self) -> str | None:
+        if self.window is not None:
+            return WINDOW_START
+        return next((name for name, _ in self.groups if name in self.progressing), None)
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        found = {WINDOW_START, WINDOW_END} if self.window is not None else set()
+        axis = self.axis
+        if axis is not None:
+            found.add(axis)
+        return frozenset(found)
+
+    @cached_property
+    def axis(self) -> str | None:
+        """The group column by which groups close when there is no window: the first progressing one."""
+        if self.window is not None:
+            return None
+        for name, expression in self.groups:
+            rule = monotone(expression, self.input.schema)
+            if rule is not None and rule.column in self.input.progressing:
+                return name
+        return None
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        names = {e.name: name for name, e in self.groups if isinstance(e, exp.Column)}
+        return frozenset(frozenset(names[c] for c in s) for s in self.input.punctuated if all(c in names for c in s))
+
+
+@dataclass(frozen=True)
+class Distinct(Unary):
+    """Each different tuple once per window (once altogether where a column progresses)."""
+
+    input: Node
+    window: Window | None = None
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The visible columns, and the window's ends where there is a window."""
+        return pa.schema([f for f in self.input.schema if f.name in self.keys] + window_fields(self.window, self.input, self.ends))
+
+    @cached_property
+    def ends(self) -> tuple[str, str]:
+        return end_names(self.keys)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.input.schema if not is_hidden(f.name))
+
+    @property
+    def time(self) -> str | None:
+        if self.window is not None:
+            return self.ends[0]
+        return self.input.time if self.input.time in self.keys else None
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        kept = frozenset(c for c in self.input.progressing if c in self.keys)
+        return kept | set(self.ends) if self.window is not None else kept
+
+
+def window_fields(window: Window | None, source: Node, ends: tuple[str, str] = (WINDOW_START, WINDOW_END)) -> list[pa.Field]:
+    if window is None:
+        return []
+    kind = pa.int64() if window.rows else source.schema.field(window.attribute).type
+    return [pa.field(name, kind) for name in ends]

@@ -1,0 +1,70 @@
+"""What every logical node is: columns named once, a default time, and what progress it can count on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+Expression = exp.Expr
+
+
+@dataclass(frozen=True)
+class Node:
+    """One step of a plan. `schema` names every column once; `time` is the default progressing one."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return tuple(value for f in fields(self) if isinstance(value := getattr(self, f.name), Node))
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), Node)]
+        return replace(self, **dict(zip(names, inputs, strict=True)))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        raise NotImplementedError
+
+    @property
+    def time(self) -> str | None:
+        return None
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        """Columns on which low-water marks are promised to move on."""
+        return frozenset()
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        """Sets of columns whose values may be declared finished."""
+        return frozenset()
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for node in self.inputs:
+            yield from node.walk()
+
+
+class Unary(Node):
+    """Shared by nodes that keep their input's columns."""
+
+    input: Node
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.input.schema
+
+    @property
+    def time(self) -> str | None:
+        return self.input.time
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        return self.input.progressing
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        return self.input.punctuated

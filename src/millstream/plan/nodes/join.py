@@ -1,0 +1,110 @@
+"""One logical join for every physical one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.errors import PlanProblem
+from millstream.plan.catalog import STAMP
+from millstream.plan.nodes.base import Expression, Node
+from millstream.plan.nodes.streams import Scan
+from millstream.plan.window import Window
+
+
+@dataclass(frozen=True)
+class Band:
+    """`low <= right - left <= high` between a column of either side, ends included; None leaves an end open."""
+
+    left: str
+    right: str
+    low: int | None
+    high: int | None
+
+    def __str__(self) -> str:
+        return f"{self.low} <= {self.right} - {self.left} <= {self.high}"
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    """One logical join for every physical one: equal keys, bands between times, and a condition on what is left.
+
+    `kind` is inner, left, semi or anti. Semi and anti joins give the columns of the left side only.
+    The default progressing attribute of an inner or left join is the later of both times.
+    """
+
+    left: Node
+    right: Node
+    kind: str = "inner"
+    condition: tuple[Expression, ...] = ()
+    keys: tuple[tuple[Expression, Expression], ...] = ()
+    bands: tuple[Band, ...] = ()
+    windows: tuple[Window, ...] | None = None
+    """How far its streams reach towards further inputs of the same FROM clause; None until the windows are recognised."""
+    stamp: str = STAMP
+    """A hidden name for the later of both times, which neither side uses."""
+    stamped: bool = True
+    """False when nobody reads the later of both times."""
+    keep: tuple[str, ...] | None = None
+    """The columns that someone reads; None for all."""
+
+    def __post_init__(self) -> None:
+        both = set(self.left.schema.names) & set(self.right.schema.names)
+        if both:
+            raise PlanProblem(f"both sides of a join have a column {sorted(both)}")
+
+    @cached_property
+    def pair_schema(self) -> pa.Schema:
+        """Left and right columns side by side: what conditions are written over."""
+        return pa.schema([*self.left.schema, *self.right.schema])
+
+    @property
+    def time(self) -> str | None:
+        if self.kind in ("semi", "anti"):
+            return self.left.time
+        if self.static:
+            return self.left.time
+        if not self.stamped or self.left.time is None or self.right.time is None:
+            return None
+        alike = self.left.schema.field(self.left.time).type == self.right.schema.field(self.right.time).type
+        return self.stamp if alike else None
+
+    @property
+    def static(self) -> bool:
+        """True when the right side is a table."""
+        return not any(isinstance(node, Scan) for node in self.right.walk())
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        schema = self.pair_schema if self.kind in ("inner", "left") else self.left.schema
+        if self.time == self.stamp:
+            schema = schema.append(pa.field(self.stamp, self.left.schema.field(str(self.left.time)).type))
+        return schema if self.keep is None else pa.schema([schema.field(name) for name in self.keep])
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        if self.static:
+            return self.left.progressing
+        # A time of one side moves on when the band ties it to the other side's low-water mark.
+        lefts = {band.left for band in self.bands if band.high is not None}
+        rights = {band.right for band in self.bands if band.low is not None}
+        found = lefts | rights
+        if self.time == self.stamp and (self.kind == "inner" or lefts):
+            found.add(self.stamp)
+        return frozenset(c for c in found if c in self.schema.names)
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        if self.static:
+            return self.left.punctuated
+        left = {e.name for e, _ in self.keys if isinstance(e, exp.Column)}
+        right = {e.name for _, e in self.keys if isinstance(e, exp.Column)}
+        same = {a.name: b.name for a, b in self.keys if isinstance(a, exp.Column) and isinstance(b, exp.Column)}
+        back = {b: a for a, b in same.items()}
+        found = {s for s in self.left.punctuated if s <= left} | {s for s in self.right.punctuated if s <= right}
+        found |= {frozenset(same[c] for c in s) for s in found if all(c in same for c in s)}
+        found |= {frozenset(back[c] for c in s) for s in found if all(c in back for c in s)}
+        return frozenset(s for s in found if all(c in self.schema.names for c in s))

@@ -1,0 +1,146 @@
+"""Nodes that look at one tuple at a time, or hold tuples back only to sort them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.core.types import is_axis
+from millstream.errors import PlanProblem, TypeProblem
+from millstream.expressions import compile_expression, monotone
+from millstream.language import place_of
+from millstream.language.types import sql_type
+from millstream.plan.nodes.base import Expression, Node, Unary
+from millstream.plan.window import Window
+
+
+@dataclass(frozen=True)
+class Filter(Unary):
+    """Keeps the tuples for which the predicate is true."""
+
+    input: Node
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        compiled = compile_expression(self.predicate, self.input.schema)
+        if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
+            text = self.predicate.sql("spark").replace("`", "")
+            raise TypeProblem(f"a condition must be BOOLEAN, `{text}` is {sql_type(compiled.type)}", place=place_of(self.predicate))
+
+
+@dataclass(frozen=True)
+class Project(Node):
+    """Computes named columns; `time` names the one among them that goes on as default progressing attribute."""
+
+    input: Node
+    columns: tuple[tuple[str, Expression], ...]
+    time_column: str | None = None
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.columns]
+        if len(set(names)) != len(names):
+            raise PlanProblem(f"two columns have the same name in {names}")
+        _ = self.schema
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, compile_expression(e, self.input.schema).type) for name, e in self.columns])
+
+    @property
+    def time(self) -> str | None:
+        return self.time_column
+
+    @cached_property
+    def renames(self) -> dict[str, str]:
+        """Input columns that go on unchanged, with their new names."""
+        return {e.name: name for name, e in reversed(self.columns) if isinstance(e, exp.Column)}
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        found = set()
+        for name, expression in self.columns:
+            rule = monotone(expression, self.input.schema)
+            if rule is not None and rule.column in self.input.progressing:
+                found.add(name)
+        return frozenset(found)
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        plain = [(name, e.name) for name, e in self.columns if isinstance(e, exp.Column)]
+        names = {c: [name for name, source in plain if source == c] for s in self.input.punctuated for c in s}
+        return frozenset(frozenset(chosen) for s in self.input.punctuated for chosen in product(*(names[c] for c in s)))
+
+
+@dataclass(frozen=True)
+class Union(Node):
+    """All tuples of several inputs with the same columns."""
+
+    members: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        first = self.members[0].schema
+        for member in self.members[1:]:
+            if member.schema != first:
+                raise TypeProblem(f"the inputs of a union differ: {_columns(first)} and {_columns(member.schema)}")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        return Union(tuple(inputs))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.members[0].schema
+
+    @property
+    def time(self) -> str | None:
+        times = {member.time for member in self.members}
+        return times.pop() if len(times) == 1 else None
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        return frozenset.intersection(*(member.progressing for member in self.members))
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        return frozenset.intersection(*(member.punctuated for member in self.members))
+
+
+@dataclass(frozen=True)
+class Windowed(Unary):
+    """Says that the consumer of this input works in windows; a rule hands the window to that consumer."""
+
+    input: Node
+    window: Window
+
+    def __post_init__(self) -> None:
+        if not is_axis(self.input.schema.field(self.window.attribute).type):
+            raise TypeProblem(f"a window needs a time or an integer, `{self.window.attribute}` is neither")
+
+
+@dataclass(frozen=True)
+class Sort(Unary):
+    """Tuples in order, let go as the low-water mark of the first key passes them."""
+
+    input: Node
+    keys: tuple[tuple[str, bool], ...]
+    """(column, descending)"""
+
+    def __post_init__(self) -> None:
+        first, descending = self.keys[0]
+        if descending or first not in self.input.progressing:
+            raise PlanProblem(
+                f"an endless stream can not be sorted by `{first}`",
+                hint="the first column of ORDER BY must be a progressing time in ascending order",
+            )
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{f.name} {f.type}" for f in schema)

@@ -1,0 +1,55 @@
+"""Streams and tables where they enter a plan, and results where they leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from millstream.core.types import SEQUENCE
+from millstream.plan.catalog import SinkEntry, Stream, Table
+from millstream.plan.nodes.base import Node, Unary
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """The tuples of a declared stream."""
+
+    stream: Stream
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.stream.schema
+
+    @property
+    def time(self) -> str | None:
+        return self.stream.time
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        return frozenset({self.stream.time, SEQUENCE})
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        sets = (frozenset(p.columns) - {self.stream.time} for p in self.stream.punctuate)
+        return frozenset(s for s in sets if s)
+
+
+@dataclass(frozen=True)
+class TableScan(Node):
+    """The rows of a static table."""
+
+    table: Table
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.table.columns
+
+
+@dataclass(frozen=True)
+class Insert(Unary):
+    """The results of a query on their way to a sink."""
+
+    input: Node
+    sink: SinkEntry
