@@ -162,7 +162,7 @@ def _(config: Distinct, names: Meanings) -> str:
 def _(config: Join, names: Meanings) -> str:
     keys = zip(config.left_keys, config.right_keys, strict=True)
     parts = [f"{names.get(a, a)} = {names.get(b, b)}" for a, b in keys]
-    parts += [band_text(band, config.pair_schema) for band in config.bands]
+    parts += [band_text(band, config.pair_schema, names) for band in config.bands]
     parts += [sql_text(config.condition, names)] if config.condition is not None else []
     return f"{config.kind} join" + (f" on {' and '.join(parts)}" if parts else "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import singledispatch
 
 import pyarrow as pa
@@ -77,7 +78,7 @@ def _(node: nodes.Union) -> str:
 
 @describe.register
 def _(node: nodes.Windowed) -> str:
-    return f"window {window_text(node.window)}"
+    return f"window {_window(node.window, node.input)}"
 
 
 @describe.register
@@ -94,13 +95,13 @@ def _(node: nodes.Join) -> str:
 def _(node: nodes.Aggregate) -> str:
     calls = ", ".join(call_text(c.function, None if c.argument is None else sql_text(c.argument), c.distinct) for c in node.calls)
     by = f" by {columns_text(node.groups)}" if node.groups else ""
-    closed = f", window {window_text(node.window)}" if node.window else f", closed by {_closing(node)}"
+    closed = f", window {_window(node.window, node.input)}" if node.window else f", closed by {_closing(node)}"
     return f"aggregate {calls or 'groups'}{by}{closed}"
 
 
 @describe.register
 def _(node: nodes.Distinct) -> str:
-    return f"distinct {names_text(node.keys)}" + (f", window {window_text(node.window)}" if node.window else "")
+    return f"distinct {names_text(node.keys)}" + (f", window {_window(node.window, node.input)}" if node.window else "")
 
 
 @describe.register
@@ -111,6 +112,11 @@ def _(node: nodes.Sort) -> str:
 @describe.register
 def _(node: nodes.Insert) -> str:
     return f"insert into {node.sink.name} ({names_text(node.schema.names)})"
+
+
+def _window(window: Window, source: Node) -> str:
+    """On the column that the user knows, where a projection has given it a hidden name."""
+    return window_text(replace(window, attribute=_meanings(source).get(window.attribute, window.attribute)))
 
 
 def _closing(node: nodes.Aggregate) -> str:
