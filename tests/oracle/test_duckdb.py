@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.oracle.cases import FAMILIES, Case, make_case
 
 chances = st.randoms(use_true_random=False)
-EXAMPLES = max(1, settings.default.max_examples // 5)
+EXAMPLES = max(1, settings.default.max_examples // 8)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

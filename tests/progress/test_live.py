@@ -117,3 +117,18 @@ def test_a_value_punctuation_closes_groups_and_purges_joins() -> None:
     live.push("A", (1, True, 4))
     assert live.settle() == [{"k": 1, "n": 2}]
     assert live.held == 3  # the pair of auction 2, and its group
+
+
+def test_a_value_punctuation_purges_a_join_of_unequal_integers() -> None:
+    """The key of one side is cast to the other's type; the promise goes along."""
+    a = "CREATE STREAM A (k INT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (k) WHEN closed;"
+    b = "CREATE STREAM B (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (k) WHEN closed;"
+    live = Live(a + b, "SELECT a.ts AS at FROM A AS a JOIN B AS b ON a.k = b.k")
+    live.push("A", (1, False, 0), (2, False, 0))
+    live.push("B", (1, False, 0), (2, False, 0))
+    assert len(live.settle()) == 2
+    assert live.held == 4
+    live.push("A", (1, True, 1))
+    live.push("B", (2, True, 1))
+    live.settle()
+    assert live.held == 2

@@ -19,6 +19,10 @@ from millstream.operators.promises import is_below, plain_values
 from millstream.plan.scope import column
 
 
+DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+"""Decimal digits that hold every integer of so many bits."""
+
+
 @dataclass(frozen=True)
 class Project(Config):
     """Paper 004, section 5.4. A linear punctuation `ts < t` becomes `f(ts) < f(t)` for every non-decreasing f(ts)."""
@@ -95,7 +99,7 @@ def widens(expression: exp.Expr, name: str, schema: pa.Schema) -> bool:
     if pa.types.is_integer(before) and pa.types.is_integer(after):
         return bool(after.bit_width >= before.bit_width)
     if pa.types.is_integer(before) and pa.types.is_decimal(after):
-        return bool(after.precision - after.scale >= 19)
+        return bool(after.precision - after.scale >= DIGITS[before.bit_width])
     if pa.types.is_decimal(before) and pa.types.is_decimal(after):
         return bool(after.scale >= before.scale and after.precision - after.scale >= before.precision - before.scale)
     return bool(before == pa.float32() and after == pa.float64())

@@ -85,9 +85,10 @@ class Promises:
         waiting: dict[Punctuation, dict[int, int]] = dict(self.registers.get("values", {}))
         for single in _singles(punctuation):
             key, bound = _unbounded(single)
-            ports = {**waiting.pop(key, {}), port: max(bound, waiting.get(key, {}).get(port, MIN_TIME))}
+            known = waiting.pop(key, {})
+            ports = {**known, port: max(bound, known.get(port, MIN_TIME))}
             found = self._complete(key, ports, ended)
-            if found is not None:
+            if found is not None and found != self._complete(key, known, ended):
                 done.append(found)
             if found is None or bound < MAX_TIME:
                 waiting[key] = ports
@@ -96,10 +97,9 @@ class Promises:
 
     def _complete(self, key: Punctuation, ports: dict[int, int], ended: frozenset[int]) -> Punctuation | None:
         """What all arcs have promised of these values: up to the lowest of their times, where they have one."""
-        if len(ports.keys() | ended) < self.count:
+        if not ports or len(ports.keys() | ended) < self.count:
             return None
-        low = min(bound for port, bound in ports.items() if port not in ended) if ports.keys() - ended else max(ports.values())
-        return _bounded(key, low)
+        return _bounded(key, min((bound for port, bound in ports.items() if port not in ended), default=max(ports.values())))
 
     def _improved(self, attribute: str, ended: frozenset[int]) -> list[Punctuation]:
         marks = [MAX_TIME if p in ended else self.registers.get(f"{attribute}@{p}", MIN_TIME) for p in range(self.count)]

@@ -1,0 +1,110 @@
+"""Promises of arcs that flow together, values declared finished, and what projections make of promises."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
+from millstream.operators.project import Project
+from millstream.operators.promises import Closed
+from millstream.operators.union import Promises
+from millstream.state.registers import Registers
+
+SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("t", pa.int64())])
+
+
+def group(k: int, t: int) -> Punctuation:
+    return Punctuation.of({"k": Constant(k), "t": Range(high=t)})
+
+
+def test_linear_promises_of_several_arcs_are_their_minimum() -> None:
+    promises = Promises(2)
+    assert promises.take(0, Punctuation.linear("t", 5)) == []
+    assert promises.take(1, Punctuation.linear("t", 3)) == [Punctuation.linear("t", 3)]
+    assert promises.take(1, Punctuation.linear("t", 9)) == [Punctuation.linear("t", 5)]
+    assert promises.take(0, Punctuation.end()) == [Punctuation.linear("t", 9)]
+    assert promises.take(1, Punctuation.end()) == [Punctuation.end()]
+
+
+def test_value_promises_wait_for_every_arc() -> None:
+    promises = Promises(2)
+    assert promises.take(0, Punctuation.of({"k": OneOf((1, 2))})) == []
+    assert promises.take(1, Punctuation.of({"k": Constant(2)})) == [Punctuation.of({"k": Constant(2)})]
+    assert promises.take(1, Punctuation.end()) == [Punctuation.of({"k": Constant(1)})]
+
+
+def test_group_wise_promises_meet_at_the_lower_time_and_keep_one_entry_a_group() -> None:
+    promises = Promises(2)
+    assert promises.take(0, group(1, 10)) == []
+    assert promises.take(1, group(1, 4)) == [group(1, 4)]
+    assert promises.take(0, group(1, 20)) == []
+    assert promises.take(1, group(1, 15)) == [group(1, 15)]
+    for time in range(16, 100):
+        promises.take(0, group(1, time))
+    assert len(promises.registers["values"]) == 1
+
+
+def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
+    registers = Registers()
+    closed = Closed(SCHEMA, registers, "closed")
+    closed.add([Punctuation.of({"k": Constant(k)}) for k in range(1000)])
+    assert registers["closed:k"] == ((0, 999),)
+    closed.add([Punctuation.of({"s": Constant("a"), "t": Range(high=t)}) for t in range(1000)])
+    assert sum(len(v) for v in registers._values.values() if isinstance(v, dict)) == 1
+
+
+values = st.fixed_dictionaries(
+    {
+        "k": st.none() | st.integers(0, 3),
+        "s": st.none() | st.sampled_from(["a", "b", ""]),
+        "x": st.none() | st.sampled_from([0.0, -0.0, float("nan"), 1.5]),
+        "t": st.integers(0, 5),
+    }
+)
+columns = st.sampled_from([("k",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")])
+
+
+@given(st.lists(st.tuples(columns, values)), st.lists(values, min_size=1), st.randoms(use_true_random=False))
+def test_property_closed_matches_what_its_punctuations_match(closings: list, tuples: list, chance: random.Random) -> None:
+    made = []
+    for names, row in closings:
+        patterns = {n: Range(high=row["t"]) if n == "t" else Constant(_key(row[n])) for n in names}
+        made.append(Punctuation.of(patterns))
+    closed = Closed(SCHEMA, Registers(), "closed")
+    at = chance.randint(0, len(made))
+    closed.add(made[:at])
+    closed.add(made[at:])
+    batch = pa.RecordBatch.from_pylist(tuples, schema=SCHEMA)
+    wanted = np.logical_or.reduce([p.matches(batch) for p in made]) if made else np.zeros(len(tuples), dtype=bool)
+    found = closed.matches(batch)
+    assert list(np.zeros(len(tuples), dtype=bool) if found is None else found) == list(wanted)
+    for row in np.flatnonzero(wanted):
+        assert closed.broken_by(batch.slice(int(row), 1)).matches(batch.slice(int(row), 1)).all()
+
+
+def _key(value: object) -> object:
+    return value + 0.0 if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(
+    ("expressions", "given_", "wanted"),
+    [
+        ({"a": "k", "b": "k"}, {"k": Constant(1)}, [{"a": Constant(1)}, {"b": Constant(1)}]),
+        ({"a": "CAST(k AS DECIMAL(20,0))"}, {"k": OneOf((1, 2))}, [{"a": OneOf((1, 2))}]),
+        ({"a": "CAST(k AS INT)"}, {"k": Constant(1)}, []),
+        ({"a": "k + 1"}, {"k": Constant(1)}, []),
+        ({"a": "k", "u": "t + 5"}, {"k": Constant(1), "t": Range(high=3)}, [{"a": Constant(1), "u": Range(high=8)}]),
+        ({"a": "k"}, {"k": Constant(1), "t": Range(high=3)}, []),
+        ({"u": "t div 2", "v": "t"}, {"t": Range(high=7)}, [{"u": Range(high=3)}, {"v": Range(high=7)}]),
+    ],
+)
+def test_a_projection_passes_on_what_it_can(expressions: dict, given_: dict, wanted: list) -> None:
+    project = Project(SCHEMA, tuple((name, sqlglot.parse_one(text, read="spark")) for name, text in expressions.items()))
+    assert list(project.translate(Punctuation.of(given_))) == [Punctuation.of(w) for w in wanted]
