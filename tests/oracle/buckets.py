@@ -56,7 +56,9 @@ class Host:
             self._deliver(outcomes)
             self.chance.shuffle(packets)
             outcomes = [
-                self._step((index, bucket), mine) for bucket in range(self.program.buckets) if (mine := [p for p in packets if p.bucket == bucket])
+                self._step((index, bucket), mine)
+                for bucket in range(self.program.buckets)
+                if (mine := [p for p in packets if p.bucket == bucket])
             ]
         self._deliver(outcomes)
         assert not any(outcome.packets for outcome in outcomes)

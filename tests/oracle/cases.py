@@ -1,5 +1,7 @@
 """A case is streams with their data and one or two queries over them, run by us and by DuckDB."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import random
@@ -42,13 +44,20 @@ class Case:
     limit: int = 0
 
     def __str__(self) -> str:
-        parts = [s.ddl for s in self.streams] + [q.ours + ";" for q in self.queries] + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}"]
+        parts = (
+            [s.ddl for s in self.streams]
+            + [q.ours + ";" for q in self.queries]
+            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}"]
+        )
         return "\n".join(parts)
 
     def pipeline(self) -> Pipeline:
         pipeline = Pipeline()
         names = [s.name for s in self.streams]
-        pipeline.add_text("\n".join(s.ddl for s in self.streams) + "CREATE TABLE T (id INT, label STRING, low TIMESTAMP) WITH (format = 'csv', path = 'x');")
+        pipeline.add_text(
+            "\n".join(s.ddl for s in self.streams)
+            + "CREATE TABLE T (id INT, label STRING, low TIMESTAMP) WITH (format = 'csv', path = 'x');"
+        )
         pipeline.catalog.relations._entries["t"] = ("T", Table("T", TABLE.schema, {}, None, TABLE))
         pipeline.add_text("\n".join(queries.views(names)))
         for number, query in enumerate(self.queries):
@@ -91,7 +100,6 @@ class Case:
             result = run(self.pipeline(), self.inputs(), batch=self.batch, files={s.name: self.files for s in self.streams}, **options)
             assert not watch.left_over(), f"{self}\n{watch.left_over()}"
         return result
-
 
     def host(self, buckets: int, chance: random.Random) -> Result:
         """The same on several buckets, without Spark."""

@@ -85,4 +85,4 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, float) or isinstance(b, float):
         a, b = float(a), float(b)
         return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-    return type(a) is type(b) and a == b or (isinstance(a, (int, Decimal)) and isinstance(b, (int, Decimal)) and a == b)
+    return (type(a) is type(b) and a == b) or (isinstance(a, (int, Decimal)) and isinstance(b, (int, Decimal)) and a == b)

@@ -1,5 +1,7 @@
 """Random joins, each written twice."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import random
@@ -11,7 +13,15 @@ EQUALITIES = (
     "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.s = {b}.s", "{a}.i = {b}.i", "{a}.i = {b}.k", "{a}.x = {b}.x", "{a}.m = {b}.m", "{a}.d = {b}.d",
     "{a}.i % 2 = {b}.i % 3", "upper({a}.s) = {b}.s", "{a}.b = {b}.b", "{a}.m = {b}.i",
 )  # fmt: skip
-RESIDUALS = ("{a}.i < {b}.i", "{a}.s <> {b}.s", "{a}.x IS NOT NULL", "{b}.i > 0", "{a}.i + {b}.i > 0", "({a}.b OR {b}.b)", "{a}.ts < {b}.ts")
+RESIDUALS = (
+    "{a}.i < {b}.i",
+    "{a}.s <> {b}.s",
+    "{a}.x IS NOT NULL",
+    "{b}.i > 0",
+    "{a}.i + {b}.i > 0",
+    "({a}.b OR {b}.b)",
+    "{a}.ts < {b}.ts",
+)
 WINDOWS = (None, 0, 1, SECOND, 3 * SECOND, 10 * SECOND, 60 * SECOND)
 
 
@@ -63,7 +73,9 @@ def two_way(r: random.Random, streams: list[str]) -> Query:
     kind = r.choice(["inner", "inner", "comma", "LEFT", "LEFT SEMI", "LEFT ANTI"])
     bands = band("a", "b", *sizes)
     conditions, duck = [*equal, *times, *rest], [*equal, *duck_times, *rest, *bands] or ["true"]
-    columns = ["a.k AS ak", "a.ts AS at", "a.i AS ai"] + ([] if kind in ("LEFT SEMI", "LEFT ANTI") else ["b.k AS bk", "b.ts AS bt", "b.s AS bs"])
+    columns = ["a.k AS ak", "a.ts AS at", "a.i AS ai"] + (
+        [] if kind in ("LEFT SEMI", "LEFT ANTI") else ["b.k AS bk", "b.ts AS bt", "b.s AS bs"]
+    )
     chosen = ", ".join(r.sample(columns, r.randint(1, len(columns))))
     after = r.choice(["", "", " WHERE a.i > 0"]) if kind != "comma" else ""
     left, right = f"{one.ours}{_window(sizes[0])} AS a", f"{two.ours}{_window(sizes[1])} AS b"
@@ -167,7 +179,9 @@ def outer_parts(r: random.Random, streams: list[str]) -> Query:
         one, two, size = r.choice(streams), r.choice(streams), r.choice([0, 2, 8]) * SECOND
         kind, columns = r.choice(["LEFT JOIN", "JOIN"]), "q.k AS k, q.i AS i, q.ts AS ts, r.ts AS other"
         ours.append(f"(SELECT {columns} FROM {one}{_window(size)} AS q {kind} {two}{_window(size)} AS r ON q.i = r.i) AS {name}")
-        duck.append(f"(SELECT {columns} FROM {one} AS q {kind} {two} AS r ON q.i = r.i AND {' AND '.join(band('q', 'r', size, size))}) AS {name}")
+        duck.append(
+            f"(SELECT {columns} FROM {one} AS q {kind} {two} AS r ON q.i = r.i AND {' AND '.join(band('q', 'r', size, size))}) AS {name}"
+        )
     bounds = [f"{a}.ts BETWEEN {b}.ts - INTERVAL 3 SECONDS AND {b}.ts + INTERVAL 5 SECONDS" for a in names for b in names if a < b]
     where = " AND ".join([*bounds, *r.sample([f"a.k = {names[-1]}.k", "a.i > 0", f"{names[-1]}.other IS NULL"], r.randint(0, 2))])
     select = "SELECT a.i AS i, " + ", ".join(f"{n}.ts AS {n}t, {n}.other AS {n}o" for n in names)
@@ -218,7 +232,9 @@ def table(r: random.Random, streams: list[str]) -> Query:
         on = "a.ts > t.low"
     semi = kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
     there = f"{'' if 'SEMI' in kind else 'NOT '}EXISTS (SELECT 1 FROM T AS t WHERE {on})"
-    duck = f"(SELECT a.* FROM {source.duck} AS a WHERE {there})" if semi else f"(SELECT a.*{{}} FROM {source.duck} AS a {kind} T AS t ON {on})"
+    duck = (
+        f"(SELECT a.* FROM {source.duck} AS a WHERE {there})" if semi else f"(SELECT a.*{{}} FROM {source.duck} AS a {kind} T AS t ON {on})"
+    )
     if r.random() < 0.4:
         text, width, slide = window_text(r)
         label, more = ("a.k", "") if semi else ("t.label", ", t.label")
@@ -252,7 +268,9 @@ def joined_window(r: random.Random, streams: list[str]) -> Query:
     if attribute is not None:
         text = text.replace("]", f", WA {attribute}]")
     if r.random() < 0.3 and attribute == "other":
-        return Query(f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM {duck} GROUP BY other")
+        return Query(
+            f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM {duck} GROUP BY other"
+        )
     by = ", ".join(r.sample(["k", "bk", "s", "bs"], r.randint(1, 2)))
     return Query(
         f"SELECT {by}, count(*) AS n, sum(i) AS t FROM ({inner}) AS z {text} GROUP BY {by}",

@@ -1,10 +1,12 @@
 """Random queries, each written twice: in our language, and in relational form for DuckDB."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from tests.oracle.streams import SECOND
 
@@ -35,7 +37,11 @@ AGGREGATES = (
     ("sum(i) FILTER (WHERE b)", "CAST(sum(i) FILTER (WHERE b) AS BIGINT)"), ("count(DISTINCT i) FILTER (WHERE b)", "count(DISTINCT i) FILTER (WHERE b)"),
     ("sum(i + 1)", "CAST(sum(i + 1) AS BIGINT)"), ("count(k)", "count(k)"),
 )  # fmt: skip
-HAVINGS = (("count(*) > 1", "count(*) > 1"), ("max(i) IS NOT NULL", "max(i) IS NOT NULL"), ("count(DISTINCT s) < 3", "count(DISTINCT s) < 3"))
+HAVINGS = (
+    ("count(*) > 1", "count(*) > 1"),
+    ("max(i) IS NOT NULL", "max(i) IS NOT NULL"),
+    ("count(DISTINCT s) < 3", "count(DISTINCT s) < 3"),
+)
 RANGES = (1, SECOND, 5 * SECOND, 10 * SECOND, 60 * SECOND)
 
 
@@ -196,10 +202,15 @@ def distinct(r: random.Random, streams: list[str]) -> Query:
     columns = ", ".join(r.sample(COLUMNS, r.randint(1, 3)))
     if r.random() < 0.3:
         columns = ", ".join(dict.fromkeys(["ts", *columns.split(", ")]))
-        return Query(f"SELECT DISTINCT {columns} FROM {source.ours} AS r{where}", f"SELECT DISTINCT {columns} FROM {source.duck} AS r{where}")
+        return Query(
+            f"SELECT DISTINCT {columns} FROM {source.ours} AS r{where}", f"SELECT DISTINCT {columns} FROM {source.duck} AS r{where}"
+        )
     text, width, slide = window_text(r)
     rows = expanded(source.duck, width, slide, where=where)
-    return Query(f"SELECT DISTINCT {columns} FROM {source.ours} {text} AS r{where}", f"SELECT DISTINCT {columns}, window_start, window_end FROM {rows}")
+    return Query(
+        f"SELECT DISTINCT {columns} FROM {source.ours} {text} AS r{where}",
+        f"SELECT DISTINCT {columns}, window_start, window_end FROM {rows}",
+    )
 
 
 def nested(r: random.Random, streams: list[str]) -> Query:
@@ -220,7 +231,9 @@ def nested(r: random.Random, streams: list[str]) -> Query:
         )
     if chosen == 1:
         key = r.choice(["window_start", "window_end"])
-        return Query(f"SELECT {key} AS w, max(n) AS best FROM ({inner}) AS z GROUP BY {key}", f"SELECT {key}, max(n) FROM {duck} GROUP BY {key}")
+        return Query(
+            f"SELECT {key} AS w, max(n) AS best FROM ({inner}) AS z GROUP BY {key}", f"SELECT {key}, max(n) FROM {duck} GROUP BY {key}"
+        )
     if chosen == 2:
         return Query(
             f"SELECT z.k, z.n, y.n AS other FROM ({inner}) AS z JOIN ({inner}) AS y ON z.window_start = y.window_start AND z.n > y.n",

@@ -1,5 +1,7 @@
 """Random streams: how they are declared, what arrives, and a naive account of which tuples are late."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import random
@@ -83,7 +85,9 @@ def _key(value: Any) -> Any:
     return "NaN" if value != value else value
 
 
-def make_stream(r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None) -> StreamSpec:
+def make_stream(
+    r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None
+) -> StreamSpec:
     """A stream whose tuples mostly keep its promises; with `late` some do not."""
     key = key or r.choice(["BIGINT", "BIGINT", "INT", "DECIMAL(12,0)"])
     order = r.choice(["slack", "slack", "ordered", "punctuated"])

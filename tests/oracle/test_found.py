@@ -1,5 +1,7 @@
 """Wrong answers that random queries found once, each as small as it gets."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import random
@@ -33,7 +35,9 @@ def windowed(select: str, source: str, seconds: int, by: str) -> str:
 @pytest.mark.parametrize("files", [1, 2, 3])
 @pytest.mark.parametrize("query", ["SELECT i AS i FROM A", "SELECT i AS i FROM A WHERE i > 2", "SELECT i + 1 AS i FROM A"])
 def test_late_tuples_are_found_although_the_query_drops_time_and_key(files: int, query: str) -> None:
-    stream = StreamSpec("A", rows=(row(10, i=1), row(11, 2, "close"), row(5, i=3), row(12, 2, i=4), row(12, i=5), row(12, i=6)), punctuations=("close",))
+    stream = StreamSpec(
+        "A", rows=(row(10, i=1), row(11, 2, "close"), row(5, i=3), row(12, 2, i=4), row(12, i=5), row(12, i=6)), punctuations=("close",)
+    )
     check(query, query, stream, files=files)
 
 
@@ -44,7 +48,9 @@ def test_a_tuple_of_a_closed_value_raises_the_mark_however_units_are_cut(files: 
 
 
 def test_the_punctuations_of_one_clause_are_no_tuples_for_another() -> None:
-    stream = StreamSpec("A", order="punctuated", rows=(row(1), row(2, 1, "close"), row(3, 1, "group"), row(4, 2)), punctuations=("group", "close"))
+    stream = StreamSpec(
+        "A", order="punctuated", rows=(row(1), row(2, 1, "close"), row(3, 1, "group"), row(4, 2)), punctuations=("group", "close")
+    )
     check("SELECT k AS k FROM A", "SELECT k FROM A", stream)
 
 
@@ -53,7 +59,12 @@ def test_the_punctuations_of_one_clause_are_no_tuples_for_another() -> None:
 def test_awkward_floats_are_closed_as_other_values_are(files: int, key: float) -> None:
     """In a list of values NaN was closed, alone it was not."""
     rows = (row(1, key), row(2, key, "close"), row(2, 5.0, "close"), row(3, key), row(4, 7.0))
-    check("SELECT k, count(*) AS n FROM A GROUP BY k", "SELECT k, count(*) FROM A GROUP BY k", StreamSpec("A", "DOUBLE", rows=rows, punctuations=("close",)), files=files)
+    check(
+        "SELECT k, count(*) AS n FROM A GROUP BY k",
+        "SELECT k, count(*) FROM A GROUP BY k",
+        StreamSpec("A", "DOUBLE", rows=rows, punctuations=("close",)),
+        files=files,
+    )
 
 
 def test_a_stream_without_marks_makes_none() -> None:
@@ -73,7 +84,11 @@ OUTER = (
 def test_a_tuple_without_a_time_is_in_no_window() -> None:
     inner, duck = LEFT.format(w=" [RANGE 1 SECOND]"), LEFT.format(w="") + BAND
     rows = expanded(f"({duck})", 5 * SECOND, 5 * SECOND, "epoch_us(other)", " WHERE other IS NOT NULL")
-    check(f"SELECT count(*) AS n FROM ({inner}) AS z [RANGE 5 SECONDS, WA other]", f"SELECT count(*), window_start, window_end FROM {rows} GROUP BY ALL", *OUTER)
+    check(
+        f"SELECT count(*) AS n FROM ({inner}) AS z [RANGE 5 SECONDS, WA other]",
+        f"SELECT count(*), window_start, window_end FROM {rows} GROUP BY ALL",
+        *OUTER,
+    )
 
 
 def test_the_group_without_a_time_stays_open_to_the_end() -> None:
@@ -89,15 +104,28 @@ def test_tuples_without_a_time_are_sorted_last() -> None:
 @pytest.mark.parametrize("buckets", [2, 3, 5])
 def test_a_left_join_is_not_spread_by_the_key_it_did_not_find(buckets: int) -> None:
     """Unmatched tuples lie in the buckets of their own keys: grouped by the other side's key they must move."""
-    one, two = LEFT.format(w=" [RANGE 1 SECOND]").replace("a.i = b.i", "a.k = b.k"), (LEFT.format(w="") + BAND).replace("a.i = b.i", "a.k = b.k")
+    one, two = (
+        LEFT.format(w=" [RANGE 1 SECOND]").replace("a.i = b.i", "a.k = b.k"),
+        (LEFT.format(w="") + BAND).replace("a.i = b.i", "a.k = b.k"),
+    )
     rows = expanded(f"({two})", 30 * SECOND, 30 * SECOND)
-    check(f"SELECT bk, count(*) AS n FROM ({one}) AS z [RANGE 30 SECONDS, WA ts] GROUP BY bk", f"SELECT bk, count(*), window_start, window_end FROM {rows} GROUP BY ALL", *OUTER, buckets=buckets)
+    check(
+        f"SELECT bk, count(*) AS n FROM ({one}) AS z [RANGE 30 SECONDS, WA ts] GROUP BY bk",
+        f"SELECT bk, count(*), window_start, window_end FROM {rows} GROUP BY ALL",
+        *OUTER,
+        buckets=buckets,
+    )
 
 
 def test_nobody_promises_that_no_null_comes_out_of_a_left_join() -> None:
     a = StreamSpec("A", rows=(row(1, None), row(2, 1), row(9, 2)), punctuations=("close",))
     b = StreamSpec("B", rows=(row(1, None, "close"), row(2, 1), row(9, 3)), punctuations=("close",))
-    check("SELECT a.k AS ak, b.k AS bk FROM A [NOW] AS a LEFT JOIN B [NOW] AS b ON a.k = b.k", "SELECT a.k, b.k FROM A AS a LEFT JOIN B AS b ON a.k = b.k AND a.ts = b.ts", a, b)
+    check(
+        "SELECT a.k AS ak, b.k AS bk FROM A [NOW] AS a LEFT JOIN B [NOW] AS b ON a.k = b.k",
+        "SELECT a.k, b.k FROM A AS a LEFT JOIN B AS b ON a.k = b.k AND a.ts = b.ts",
+        a,
+        b,
+    )
 
 
 @pytest.mark.parametrize("middle", ["JOIN T AS t ON a.i = t.id", "LEFT JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k"])
@@ -128,7 +156,11 @@ def test_windows_over_windows_keep_both_pairs_of_ends() -> None:
         f"SELECT s, count(*), window_start, window_end FROM {outer} GROUP BY ALL",
         OUTER[0],
     )
-    check(f"SELECT DISTINCT z.* FROM ({inner}) AS z [RANGE 20 SECONDS]", f"SELECT DISTINCT k, n, s, e, window_start, window_end FROM {outer}", OUTER[0])
+    check(
+        f"SELECT DISTINCT z.* FROM ({inner}) AS z [RANGE 20 SECONDS]",
+        f"SELECT DISTINCT k, n, s, e, window_start, window_end FROM {outer}",
+        OUTER[0],
+    )
 
 
 def test_a_union_in_order() -> None:
@@ -155,10 +187,19 @@ def test_parts_of_a_join_bring_hidden_times_that_do_not_meet() -> None:
 def test_a_window_over_a_join_goes_by_the_later_time() -> None:
     join = "SELECT a.ts AS ts, b.ts AS other FROM A{w} AS a JOIN B{w} AS b ON a.i = b.i{b}"
     duck = expanded(f"(SELECT greatest(ts, other) AS late FROM ({join.format(w='', b=BAND)}))", 5 * SECOND, 5 * SECOND, "epoch_us(late)")
-    check(f"SELECT count(*) AS n FROM ({join.format(w=' [RANGE 1 SECOND]', b='')}) AS z [RANGE 5 SECONDS]", f"SELECT count(*), window_start, window_end FROM {duck} GROUP BY ALL", *OUTER)
+    check(
+        f"SELECT count(*) AS n FROM ({join.format(w=' [RANGE 1 SECOND]', b='')}) AS z [RANGE 5 SECONDS]",
+        f"SELECT count(*), window_start, window_end FROM {duck} GROUP BY ALL",
+        *OUTER,
+    )
 
 
 def test_decimal_and_integer_keys_meet() -> None:
     a = StreamSpec("A", "DECIMAL(12,0)", rows=(row(1, Decimal(3)), row(2, Decimal(4)), row(2, None)))
     b = StreamSpec("B", "INT", rows=(row(1, 3), row(2, 5), row(2, None)))
-    check("SELECT a.k AS ak, b.k AS bk FROM A [RANGE 9 SECONDS] AS a, B [RANGE 9 SECONDS] AS b WHERE a.k = b.k", "SELECT a.k, b.k FROM A AS a, B AS b WHERE a.k = b.k", a, b)
+    check(
+        "SELECT a.k AS ak, b.k AS bk FROM A [RANGE 9 SECONDS] AS a, B [RANGE 9 SECONDS] AS b WHERE a.k = b.k",
+        "SELECT a.k, b.k FROM A AS a, B AS b WHERE a.k = b.k",
+        a,
+        b,
+    )

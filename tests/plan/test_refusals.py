@@ -9,10 +9,18 @@ from tests.plan.kit import pipeline
 
 # (query, the words at fault, part of the message)
 REFUSED = [
-    ("SELECT g, count(*) AS n FROM A GROUP BY g", "g", "would never close: there is no window, and no group column is punctuated or progressing"),
+    (
+        "SELECT g, count(*) AS n FROM A GROUP BY g",
+        "g",
+        "would never close: there is no window, and no group column is punctuated or progressing",
+    ),
     ("SELECT g, count(*) AS n FROM A GROUP BY g", "g", "add a window such as [RANGE 1 MINUTE], group by a progressing column (`ts`)"),
     ("SELECT count(*) AS n FROM A", "", "(no column) would never close"),
-    ("SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA k]", "", "windows over `k` would never close: it is not a progressing column; name one with WA (`ts`)"),
+    (
+        "SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA k]",
+        "",
+        "windows over `k` would never close: it is not a progressing column; name one with WA (`ts`)",
+    ),
     ("SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA g]", "[RANGE", "a window needs a time or an integer, `g` is neither"),
     ("SELECT A.k FROM A JOIN B ON A.k = B.k", "k = B.k", "tuples of the left and right input would wait for partners for ever"),
     ("SELECT A.k FROM A [RANGE 5 SECONDS] JOIN B ON A.k = B.k", "k = B.k", "tuples of the right input would wait for partners for ever"),
@@ -23,7 +31,11 @@ REFUSED = [
     ("SELECT g FROM A GROUP BY count(*)", "count", "an aggregate can not stand in GROUP BY"),
     ("SELECT sum(count(*)) AS n FROM A [RANGE 1 SECOND]", "sum", "an aggregate can not stand inside another"),
     ("SELECT median(v) AS n FROM A [RANGE 1 SECOND]", "median", "aggregate `median` is not supported; there is avg"),
-    ("SELECT g, k, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY g", "k,", "column `k` is neither grouped nor aggregated; add it to GROUP BY"),
+    (
+        "SELECT g, k, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY g",
+        "k,",
+        "column `k` is neither grouped nor aggregated; add it to GROUP BY",
+    ),
     ("SELECT pric FROM Bid", "pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT Bid.pric FROM Bid", "Bid.pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT X.price FROM Bid", "X.price", "no stream or alias `X`; there is `Bid`"),

@@ -1,5 +1,7 @@
 """Results come out when progress allows, not at the end; state goes with them; enabling timestamps are promises like others."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import pytest
@@ -88,7 +90,9 @@ def test_state_stays_small_while_streams_go_on(query: str) -> None:
 
 
 def test_internal_time_never_goes_back() -> None:
-    live = Live("CREATE STREAM D (k BIGINT) TIMESTAMP INTERNAL AS ts;", "SELECT k, count(*) AS n FROM D [RANGE 10 SECONDS] GROUP BY k", now=15)
+    live = Live(
+        "CREATE STREAM D (k BIGINT) TIMESTAMP INTERNAL AS ts;", "SELECT k, count(*) AS n FROM D [RANGE 10 SECONDS] GROUP BY k", now=15
+    )
     live.push("D", (1,))
     live.settle()
     live.settle(after=10)

@@ -233,5 +233,3 @@ def _as_conditions(band: Band, schema: pa.Schema) -> list[exp.Expr]:
             amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
         parts.append(compare(this=column(band.right), expression=exp.Add(this=column(band.left), expression=amount)))
     return parts
-
-

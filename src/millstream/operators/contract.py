@@ -180,5 +180,3 @@ class Config(ABC):
     def source_columns(self, columns: Iterable[str]) -> dict[str, str] | None:
         """For output columns that are input columns unchanged: their names on the input, or None if one is not."""
         return None
-
-

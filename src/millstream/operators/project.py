@@ -18,7 +18,6 @@ from millstream.operators.failures import failure_letters
 from millstream.operators.promises import is_below, plain_values
 from millstream.plan.scope import column
 
-
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 """Decimal digits that hold every integer of so many bits."""
 
@@ -37,7 +36,9 @@ class Project(Config):
 
     @property
     def label(self) -> str:
-        return "project " + ", ".join(n if isinstance(e, exp.Column) and e.name == n else f"{e.sql('spark')} as {n}" for n, e in self.columns)
+        return "project " + ", ".join(
+            n if isinstance(e, exp.Column) and e.name == n else f"{e.sql('spark')} as {n}" for n, e in self.columns
+        )
 
     @cached_property
     def renames(self) -> dict[str, list[str]]:
@@ -56,7 +57,7 @@ class Project(Config):
         if punctuation.is_end:
             return (punctuation,)
         if punctuation.is_linear:
-            (attribute, pattern), = punctuation.patterns
+            ((attribute, pattern),) = punctuation.patterns
             assert isinstance(pattern, Range)
             return tuple(Punctuation.linear(name, rule.apply(pattern.high)) for name, rule in self.moving if rule.column == attribute)
         # A value may go on under several names: each of them is promised.

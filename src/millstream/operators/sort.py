@@ -71,5 +71,3 @@ class RunningSort(UnaryOperator):
         if len(rows):
             out.put(self.rows.take(rows).sort_by(self.order))
             self.rows.discard(rows)
-
-

@@ -41,7 +41,9 @@ def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = No
     entry = catalog.sinks.need(sink, place)  # type: ignore[arg-type]
     plan = bind_query(query, catalog)
     if not _streams(plan):
-        raise PlanProblem("a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream")
+        raise PlanProblem(
+            "a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream"
+        )
     return Insert(plan, entry)
 
 
@@ -226,7 +228,9 @@ def _join_kind(join: exp.Join) -> str:
         return "left"
     if side in ("RIGHT", "FULL"):
         raise UnsupportedProblem(
-            f"{side} JOIN is not supported", place=place_of(join.this), hint="swap the sides and write LEFT JOIN" if side == "RIGHT" else None
+            f"{side} JOIN is not supported",
+            place=place_of(join.this),
+            hint="swap the sides and write LEFT JOIN" if side == "RIGHT" else None,
         )
     return "inner"
 
@@ -305,7 +309,9 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
 def _expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
     expanded: list[exp.Expr] = []
     for item in items:
-        star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
+        star = (
+            item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
+        )
         if star is None:
             expanded.append(item)
             continue
@@ -317,7 +323,9 @@ def _expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
             if not relations:
                 scope.column(exp.column("*", table=item.table))
         for relation in relations:
-            expanded += [exp.alias_(exp.column(outer, table=relation.alias, quoted=True), outer, quoted=True) for outer, _ in relation.visible]
+            expanded += [
+                exp.alias_(exp.column(outer, table=relation.alias, quoted=True), outer, quoted=True) for outer, _ in relation.visible
+            ]
     return expanded
 
 

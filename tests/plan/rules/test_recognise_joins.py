@@ -36,13 +36,13 @@ def test_bands_at_the_edge(condition: str, low: int, high: int) -> None:
 
 
 def test_days_are_counted_in_days() -> None:
-    left, right = ("(SELECT k, to_date(ts) AS day FROM {})".format(name) for name in "AB")
+    left, right = (f"(SELECT k, to_date(ts) AS day FROM {name})" for name in "AB")
     assert join("a.day <= b.day + INTERVAL 1 DAY AND b.day - 2 <= a.day", left, right).bands == (Band("day", "day_1", -1, 2),)
 
 
 def test_keys_rest_and_derived_times() -> None:
     found = join("a.k + 1 = b.k AND a.v < b.v AND date_trunc('hour', a.ts) = date_trunc('hour', b.ts)")
-    assert [tuple(e.sql("spark").replace("`", "") for e in pair) for pair in found.keys][0] == ("k + 1", "k_1")
+    assert tuple(e.sql("spark").replace("`", "") for e in found.keys[0]) == ("k + 1", "k_1")
     assert [e.sql("spark").replace("`", "") for e in found.condition] == ["v < v_1"]
     (band,) = found.bands
     assert (band.low, band.high) == (0, 0)

@@ -29,11 +29,17 @@ def test_an_input_without_a_window_is_bounded_by_the_others() -> None:
 
 
 def test_a_table_leaves_the_window_to_whoever_reads_the_join() -> None:
-    found = lines(shown(bound("SELECT T.label, count(*) AS n FROM A [RANGE 1 MINUTE SLIDE 10 SECONDS] JOIN T ON A.k = T.id GROUP BY T.label")))
+    found = lines(
+        shown(bound("SELECT T.label, count(*) AS n FROM A [RANGE 1 MINUTE SLIDE 10 SECONDS] JOIN T ON A.k = T.id GROUP BY T.label"))
+    )
     assert found[2].startswith("aggregate count(*) by label, window 1 min")
 
 
 def test_a_window_before_a_table_or_a_left_join_reaches_the_next_stream() -> None:
-    for middle in ("JOIN T ON a.k = T.id", "LEFT JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k", "LEFT ANTI JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k"):
+    for middle in (
+        "JOIN T ON a.k = T.id",
+        "LEFT JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k",
+        "LEFT ANTI JOIN B [RANGE 1 SECOND] AS b ON a.k = b.k",
+    ):
         found = shown(bound(f"SELECT a.g FROM A [RANGE 5 SECONDS] AS a {middle} JOIN C [RANGE 2 SECONDS] AS c ON a.k = c.k"))
         assert "within 2 s before and 5 s after ts" in found, found

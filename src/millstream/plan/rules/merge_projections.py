@@ -20,7 +20,11 @@ def _change(node: Node) -> Node:
         meanings = dict(inner.columns)
         merged = tuple((name, substitute(e, meanings)) for name, e in node.columns)
         return _change(Project(inner.input, merged, node.time_column))
-    if node.schema == inner.schema and all(isinstance(e, exp.Column) and e.name == name for name, e in node.columns) and node.time == inner.time:
+    if (
+        node.schema == inner.schema
+        and all(isinstance(e, exp.Column) and e.name == name for name, e in node.columns)
+        and node.time == inner.time
+    ):
         return inner
     return node
 
@@ -32,5 +36,3 @@ def _cheap(outer: Project, inner: Project) -> bool:
         for found in expression.find_all(exp.Column):
             uses[found.name] = uses.get(found.name, 0) + 1
     return all(isinstance(e, exp.Column) or uses.get(name, 0) <= 1 for name, e in inner.columns)
-
-

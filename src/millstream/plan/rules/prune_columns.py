@@ -9,7 +9,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from millstream.core.types import is_hidden
-from millstream.plan.nodes import Aggregate, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union
+from millstream.plan.nodes import Aggregate, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan
 from millstream.plan.rules.transform import columns_of
 from millstream.plan.scope import column
 
@@ -146,5 +146,3 @@ def _kept(node: Project, needed: Names) -> tuple[tuple[str, exp.Expr], ...]:
 
 def _stamped(node: Join, needed: Names) -> bool:
     return node.time is not None and node.time == node.stamp and node.time in needed
-
-
