@@ -56,6 +56,17 @@ def _reason(compiled: Sequence[Compiled], tuple_: pa.RecordBatch) -> str | None:
     return None
 
 
+def guarded_mask(compiled: Compiled, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], list[Failure]]:
+    """Where a condition is true, and the tuples for which it can not be computed; there it is not true."""
+    (values,), kept, failures = evaluate_guarded([compiled], batch)
+    mask = as_mask(values)
+    if kept is None:
+        return mask, failures
+    whole = np.zeros(batch.num_rows, np.bool_)
+    whole[kept] = mask
+    return whole, failures
+
+
 def predicate_mask(compiled: Compiled, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     """Where a condition is true; NULL is not."""
     return as_mask(compiled.evaluate(batch))

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.core.block import empty_batch
+from millstream.core.letters import DeadLetter
 from millstream.core.types import from_axis, to_axis
-from millstream.expressions import compile_expression, predicate_mask
+from millstream.expressions import compile_expression, guarded_mask
+from millstream.operators.failures import failure_letters
 from millstream.operators.join import Join
 
 Int64s = npt.NDArray[np.int64]
@@ -23,6 +25,8 @@ class PairMaker:
         self.config = config
         self.schema = config.schema
         self.none = empty_batch(config.schema)
+        self.letters: list[DeadLetter] = []
+        """Pairs whose condition could not be computed: they do not match."""
         self.condition = None
         if config.condition is not None:
             self.condition = compile_expression(config.condition, config.pair_schema)
@@ -38,11 +42,17 @@ class PairMaker:
             for a, b in zip(self.config.left_keys, self.config.right_keys, strict=True):
                 mask &= same_keys(pairs.column(a), pairs.column(b))
         if self.condition is not None:
-            found = predicate_mask(self.condition, pairs)
+            found, failures = guarded_mask(self.condition, pairs)
+            if failures:
+                self.letters += failure_letters(self.config.origin, pairs, failures)
             mask = found if mask is None else mask & found
         if mask is None or mask.all():
             return probes, rows, pairs
         return probes[mask], rows[mask], pairs.filter(pa.array(mask))
+
+    def take_letters(self) -> list[DeadLetter]:
+        letters, self.letters = self.letters, []
+        return letters
 
     def output(self, pairs: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [self._stamp(pairs) if self._is_stamp(name) else pairs.column(name) for name in self.config.output]

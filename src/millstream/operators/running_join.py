@@ -46,6 +46,7 @@ class RunningJoin(Operator):
         assert block is not None
         if len(block):
             (self._left if port == LEFT else self._right)(block, out)
+            out.letters += self.pairs.take_letters()
         for punctuation in block.punctuations:
             self._punctuate(port, punctuation, out)
 

@@ -86,4 +86,5 @@ class RunningTableJoin(UnaryOperator):
                 out.put(self.pairs.alone(batch.filter(pa.array(matched))))
             elif self.kind in ("left", "anti"):
                 out.put(self.pairs.alone(batch.filter(pa.array(~matched))))
+        out.letters += self.pairs.take_letters()
         out.put(self.pairs.none, [new for old in block.punctuations for new in self.config.translate(old)])

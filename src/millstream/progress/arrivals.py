@@ -13,7 +13,7 @@ from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
-from millstream.expressions import compile_expression, predicate_mask
+from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.operators.failures import as_json
 from millstream.operators.promises import plain_values
@@ -75,7 +75,7 @@ class Arrivals:
         keep = np.ones(batch.num_rows, dtype=np.bool_)
         times = to_axis(batch.column(self.stream.time))
         self._refuse_times(batch, times, keep, reading, letters)
-        marked = [keep & predicate_mask(condition, batch) for condition in self.conditions]
+        marked = self._marked(batch, keep, reading, letters)
         marks = np.logical_or.reduce(marked) if marked else np.zeros(batch.num_rows, dtype=np.bool_)
         before = self._marks_before(times, keep & ~marks, marked)
         keep &= ~marks
@@ -83,7 +83,7 @@ class Arrivals:
         late = keep & (times < before)
         for row in np.flatnonzero(late):
             broken = Punctuation.linear(self.stream.time, int(before[row]))
-            letters.append(self._letter("late", f"it came after {show(broken)}", batch, int(row), reading, show(broken)))
+            letters.append(self._letter("late", f"it came after {self._shown(broken)}", batch, int(row), reading, self._shown(broken)))
         keep &= ~late
         if keep.any():
             self.low = min(self.low, int(times[keep].min()))
@@ -91,6 +91,18 @@ class Arrivals:
         if not keep.all():
             batch = batch.filter(pa.array(keep))
         return Block(batch), replace(self.step(), closings=tuple(closings)), letters
+
+    def _marked(self, batch: pa.RecordBatch, keep: Mask, reading: Reading, letters: list[DeadLetter]) -> list[Mask]:
+        """For each PUNCTUATE clause the rows that are punctuations; a row for which that can not be told is of no use."""
+        marked = []
+        for condition in self.conditions:
+            mask, failures = guarded_mask(condition, batch)
+            for row, reason in failures:
+                if keep[row]:
+                    letters.append(self._letter("error", reason, batch, row, reading))
+                    keep[row] = False
+            marked.append(mask)
+        return [mask & keep for mask in marked]
 
     def step(self, done: bool = False) -> Step:
         return Step(self.unit, self.rows, self.low, self.mark, done)
@@ -173,7 +185,7 @@ class Arrivals:
                 closed[key] = max(closed.get(key, MIN_TIME), bound)
             elif key in closed and times[row] < closed[key]:
                 broken = Punctuation.of({c: Constant(v) for c, v in zip(plain, key, strict=True)})
-                letters.append(self._letter("late", f"it came after {show(broken)}", batch, int(row), reading, show(broken)))
+                letters.append(self._letter("late", f"it came after {self._shown(broken)}", batch, int(row), reading, self._shown(broken)))
                 keep[row] = False
 
     def _suspects(self, number: int, keys: list[pa.Array], chosen: Mask) -> Int64s:
@@ -211,12 +223,11 @@ class Arrivals:
         self.mark = int(running[-1])
         return running[:-1]
 
+    def _shown(self, punctuation: Punctuation) -> str:
+        return punctuation.shown(self.stream.schema)
+
     def _letter(
         self, kind: str, reason: str, batch: pa.RecordBatch, row: int, reading: Reading, punctuation: str | None = None
     ) -> DeadLetter:
         line = None if reading.lines is None else int(reading.lines[row])
         return DeadLetter(self.stream.name, kind, reason, reading.file, line, punctuation, as_json(batch, row))
-
-
-def show(punctuation: Punctuation) -> str:
-    return str(punctuation)

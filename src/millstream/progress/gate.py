@@ -114,7 +114,7 @@ class Gate:
     def _suspect(self, late: pa.RecordBatch) -> None:
         for row in range(late.num_rows):
             one = late.slice(row, 1)
-            self.suspects[one.column(SEQUENCE)[0].as_py()] = str(self.closed.broken_by(one))
+            self.suspects[one.column(SEQUENCE)[0].as_py()] = self.closed.broken_by(one).shown(self.guard.source_schema)
 
     def _numbered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Arrival numbers count on from the units before."""
