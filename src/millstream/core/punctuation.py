@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,23 +186,34 @@ class Punctuation:
         return Punctuation.of({names[name]: pattern for name, pattern in self.patterns})
 
     def __str__(self) -> str:
+        return self.shown(None)
+
+    def shown(self, schema: pa.Schema | None) -> str:
+        """For people: times of the schema's columns as times, not as microseconds."""
         if self.is_end:
             return "<end>"
-        return "<" + ", ".join(f"{name} {_show(pattern)}" for name, pattern in self.patterns) + ">"
+        return "<" + ", ".join(f"{name} {_show(pattern, _writer(schema, name))}" for name, pattern in self.patterns) + ">"
 
 
-def _show(pattern: Pattern) -> str:
+def _writer(schema: pa.Schema | None, name: str) -> Callable[[Any], str]:
+    if schema is None or name not in schema.names or not pa.types.is_temporal(schema.field(name).type):
+        return str
+    kind = schema.field(name).type
+    return lambda value: str(value) if value is None else str(pa.scalar(value, type=kind).cast(pa.string()))
+
+
+def _show(pattern: Pattern, write: Callable[[Any], str]) -> str:
     match pattern:
         case Constant(value):
-            return f"= {value}"
+            return f"= {write(value)}"
         case OneOf(values):
-            return f"in {list(values)}"
+            return f"in [{', '.join(write(value) for value in values)}]"
         case Range(low, high, low_inclusive, high_inclusive):
             if low is None:
-                return f"{'<=' if high_inclusive else '<'} {high}"
+                return f"{'<=' if high_inclusive else '<'} {write(high)}"
             if high is None:
-                return f"{'>=' if low_inclusive else '>'} {low}"
-            return f"in {'[' if low_inclusive else '('}{low}, {high}{']' if high_inclusive else ')'}"
+                return f"{'>=' if low_inclusive else '>'} {write(low)}"
+            return f"in {'[' if low_inclusive else '('}{write(low)}, {write(high)}{']' if high_inclusive else ')'}"
         case Empty():
             return "none"
     return "*"

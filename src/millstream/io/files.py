@@ -23,7 +23,7 @@ def local_path(path: str) -> str:
 
 
 def found_files(owner: str, path: str) -> list[str]:
-    """The files this path stands for, in name order; names that begin with `_` or `.` are not data."""
+    """The files this path stands for, in name order; names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
     try:
         if os.path.isdir(path):
             with os.scandir(path) as entries:
@@ -39,7 +39,8 @@ def found_files(owner: str, path: str) -> list[str]:
 
 
 def _visible(name: str) -> bool:
-    return not name.startswith(("_", "."))
+    """Names of what somebody is still writing are passed over, too."""
+    return not name.startswith(("_", ".")) and not name.endswith((".tmp", ".part", "._COPYING_", ".crc"))
 
 
 def guess_format(path: str, files: list[str]) -> str | None:

@@ -17,7 +17,7 @@ from millstream.io.contract import Source, Unit
 from millstream.operators.edges import Enter
 from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
-from millstream.progress.arrivals import Arrivals, Step, show
+from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
 from millstream.progress.guard import Guard, carrying, with_guard
 from millstream.runtime.executor import Executor
@@ -40,6 +40,7 @@ class Piece:
     letters: tuple[DeadLetter, ...] = ()
     stream: str = ""
     rows: int = 0
+    """What was read: tuples, marker rows and what became a letter."""
 
 
 class Ingest:
@@ -68,31 +69,32 @@ class Ingest:
         for reading in self.source.read(unit, self.batch_size):
             if held is not None:
                 yield self._piece(*held)
-            held = arrivals.take(reading)
+            held = (*arrivals.take(reading), reading.batch.num_rows + len(reading.letters))
         if held is None:
-            held = Block(empty_batch(self.stream.schema)), arrivals.step(), []
-        yield self._piece(held[0], replace(held[1], done=True), held[2])
+            held = Block(empty_batch(self.stream.schema)), arrivals.step(), [], 0
+        block, step, letters, rows = held
+        yield self._piece(block, replace(step, done=True), letters, rows)
 
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
         unit = Unit(number)
         step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True, enabling=True)
-        return self._piece(Block(empty_batch(self.stream.schema)), step, [])
+        return self._piece(Block(empty_batch(self.stream.schema)), step, [], 0)
 
-    def _piece(self, block: Block, step: Step, letters: list[DeadLetter]) -> Piece:
+    def _piece(self, block: Block, step: Step, letters: list[DeadLetter], rows: int) -> Piece:
         self.made = {}
         self.executor.emit(self.vertex, Block(with_guard(block.batch, self.stream)))
         self.executor.run()
         arrivals = []
         for crossing in self.crossings:
             arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
-        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), self.stream.name, len(block))
+        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), self.stream.name, rows)
 
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""
         arrivals = Arrivals(self.stream, broken.unit, 0)
         promises = dict(broken.tuples)
-        overtaken = show(Punctuation.linear(self.stream.time, broken.before))
+        overtaken = Punctuation.linear(self.stream.time, broken.before).shown(self.stream.schema)
         letters = []
         for reading in self.source.read(broken.unit, self.batch_size):
             # Those that are late within the unit were reported where it was read, and are not in the block any more.
