@@ -17,7 +17,8 @@ steps = st.lists(st.tuples(blocks, st.integers(0, 60), st.booleans()), max_size=
 
 
 def batch_of(rows: list[tuple[str | None, int]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([r[0] for r in rows], pa.string()), pa.array([r[1] for r in rows], pa.int64())], schema=SCHEMA)
+    columns = [pa.array([r[0] for r in rows], pa.string()), pa.array([r[1] for r in rows], pa.int64())]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def contents(window: RowWindow) -> list[tuple[object, ...]]:
