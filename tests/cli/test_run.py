@@ -101,7 +101,7 @@ def test_on_spark(command: Command) -> None:
     lines = err.splitlines()
     assert (process.returncode, out) == (0, ""), err
     assert lines[0] == "starting Spark ..."
-    assert re.search(r"read 5 tuples from Bid, wrote 4 to Out \(out/\), 1 dead letter in out_dead_letters/", lines[-1])
+    assert re.search(r"read 6 tuples from Bid, wrote 4 to Out \(out/\), 1 dead letter in out_dead_letters/", lines[-1])
     assert len(answers(command.directory / "out")) == 4
     again = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
     _, err = again.communicate(timeout=200)
