@@ -15,26 +15,11 @@ from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate
 from millstream.plan.catalog import STAMP, Catalog, Stream, Table
+from millstream.plan.clauses import refuse_others
 from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union, Windowed
 from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.scope import Relation, Scope, column
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
-
-REFUSED = {
-    "limit": "LIMIT has no meaning on an endless stream",
-    "offset": "OFFSET has no meaning on an endless stream",
-    "qualify": "QUALIFY is not supported",
-    "windows": "WINDOW clauses are not supported",
-    "laterals": "LATERAL VIEW is not supported",
-    "pivots": "PIVOT is not supported",
-    "sample": "TABLESAMPLE is not supported",
-    "with_": "WITH is not supported, use CREATE VIEW",
-    "connect": "CONNECT BY is not supported",
-    "sort": "SORT BY is not supported, use ORDER BY",
-    "cluster": "CLUSTER BY is not supported",
-    "distribute": "DISTRIBUTE BY is not supported",
-}
-
 
 def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
@@ -51,7 +36,8 @@ def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
     """The plan of a SELECT, a UNION ALL of them, or a parenthesised one."""
     try:
         if isinstance(query, exp.Subquery):
-            return _with_window(bind_query(query.this, catalog), query.args.get("stream_window"))
+            refuse_others(query)
+            return _ordered(_with_window(bind_query(query.this, catalog), query.args.get("stream_window")), query)
         if isinstance(query, exp.Union):
             return _bind_union(query, catalog)
         if isinstance(query, exp.Select):
@@ -64,15 +50,8 @@ def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
 def _bind_union(query: exp.Union, catalog: Catalog) -> Node:
     if query.args.get("distinct"):
         raise PlanProblem("UNION removes duplicates for ever", place=place_of(query), hint="write UNION ALL")
-    _refuse(query)
+    refuse_others(query)
     return _ordered(make_union([bind_query(query.left, catalog), bind_query(query.right, catalog)], query), query)
-
-
-def _refuse(query: exp.Query) -> None:
-    """Clauses that have no meaning here must not be passed over."""
-    for clause, message in REFUSED.items():
-        if found := query.args.get(clause):
-            raise UnsupportedProblem(message, place=place_of(found if isinstance(found, exp.Expr) else query))
 
 
 def _ordered(node: Node, query: exp.Query) -> Node:
@@ -132,7 +111,7 @@ def _cast(expression: exp.Expr, actual: pa.DataType, wanted: pa.DataType) -> exp
 
 
 def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
-    _refuse(query)
+    refuse_others(query)
     if query.args.get("from_") is None:
         raise PlanProblem("a query must read FROM a stream", place=place_of(query))
     for nested in query.find_all(exp.Select):
@@ -156,7 +135,8 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     else:
         outputs = [(name, scope.resolve(e)) for name, e in outputs]
     node = _project(node, _unique(outputs), scope)
-    if query.args.get("distinct"):
+    if distinct := query.args.get("distinct"):
+        refuse_others(distinct)
         node = recognise_windows(Distinct(node))
     return _ordered(node, query)
 
@@ -187,6 +167,7 @@ def _bind_from(query: exp.Select, catalog: Catalog, scope: Scope) -> Node:
 
 
 def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> Node:
+    refuse_others(join)
     kind = _join_kind(join)
     before = list(scope.relations)
     right = _relation(join.this, catalog, scope, left.schema.names)
@@ -222,7 +203,7 @@ def _join_kind(join: exp.Join) -> str:
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if join.args.get("method"):
         raise UnsupportedProblem(f"{join.args['method']} JOIN is not supported", place=place_of(join), hint="write ON or USING")
-    if kind in ("SEMI", "ANTI"):
+    if kind in ("SEMI", "ANTI") and side != "RIGHT":
         return kind.lower()
     if side == "LEFT":
         return "left"
@@ -237,6 +218,9 @@ def _join_kind(join: exp.Join) -> str:
 
 def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable[str] = ()) -> Node:
     """Bind one FROM entry, rename its columns apart from those already there, add it to the scope."""
+    if isinstance(source, (exp.Table, exp.Subquery)):
+        refuse_others(source)
+        refuse_others(source.args.get("alias"))
     if isinstance(source, exp.Table):
         entry = catalog.relations.need(source.name, place_of(source))
         node: Node
