@@ -36,6 +36,7 @@ REFUSED = [
         "k,",
         "column `k` is neither grouped nor aggregated; add it to GROUP BY",
     ),
+    ("SELECT sum(k) OVER (PARTITION BY g) AS n FROM A", "sum", "window functions (OVER) are not supported; aggregate in a window"),
     ("SELECT pric FROM Bid", "pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT Bid.pric FROM Bid", "Bid.pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT X.price FROM Bid", "X.price", "no stream or alias `X`; there is `Bid`"),
@@ -81,3 +82,10 @@ def test_refused(query: str, where: str, message: str) -> None:
     text = f"INSERT INTO Out {query}"
     # A place is where the words at fault begin; the whole statement where a clause is missing altogether.
     assert text[place.column - 1 :].startswith(where if where else "INSERT"), text[place.column - 1 :]
+
+
+def test_a_punctuation_needs_a_condition() -> None:
+    text = "CREATE STREAM P (k BIGINT, price DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts\n  PUNCTUATE ON (k) WHEN price WITH (path = 'p');"
+    with pytest.raises(MillstreamError) as caught:
+        pipeline().add_text(text)
+    assert str(caught.value).startswith("statement 1, line 2, column 3: PUNCTUATE ... WHEN takes a condition, `price` is DOUBLE; compare it")

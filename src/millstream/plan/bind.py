@@ -117,6 +117,10 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     for nested in query.find_all(exp.Select):
         if nested is not query and not _in_from(nested, query):
             raise UnsupportedProblem("sub-queries are only supported in FROM", place=place_of(nested), hint="write a join")
+    for over in query.find_all(exp.Window):
+        if over.find_ancestor(exp.Select) is query:
+            hint = "aggregate in a window of the stream, such as FROM Bid [RANGE 1 MINUTE], and join"
+            raise UnsupportedProblem("window functions (OVER) are not supported", place=place_of(over), hint=hint)
     scope = Scope()
     node = _bind_from(query, catalog, scope)
     if where := query.args.get("where"):

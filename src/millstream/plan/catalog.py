@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP
-from millstream.errors import NameProblem, Place
+from millstream.errors import NameProblem, Place, TypeProblem
+from millstream.expressions import compile_expression, name_of
 from millstream.language.statements import CreateSink, CreateStream, CreateTable, CreateView, Ets, Punctuate, Timestamp
 
 T = TypeVar("T")
@@ -35,6 +36,11 @@ class Stream:
     @classmethod
     def of(cls, statement: CreateStream) -> Stream:
         columns = pa.schema([(c.name, c.type) for c in statement.columns])
+        for clause in statement.punctuate:
+            kind = compile_expression(clause.when, columns).type
+            if not pa.types.is_boolean(kind):
+                said = f"PUNCTUATE ... WHEN takes a condition, `{clause.when.sql('spark')}` is {name_of(kind)}"
+                raise TypeProblem(said, place=clause.place, hint="compare it with something, such as `kind = 'heartbeat'`")
         return cls(
             statement.name, columns, statement.timestamp, statement.punctuate, statement.ets, dict(statement.options), statement.place
         )
