@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pyarrow as pa
 import pytest
 
 from millstream.pipeline import Pipeline
@@ -40,3 +41,17 @@ def test_failing_tuples_become_letters(query: str, tuples: int, letters: int) ->
     result = answer(query)
     assert len(result.rows()) == tuples
     assert [letter.kind for letter in result.letters] == ["error"] * letters
+
+
+def test_times_that_nobody_can_write_become_letters() -> None:
+    """Years 1 to 9999 count; the others, and tuples without a time, do not."""
+    first, last = -62_135_596_800_000_000, 253_402_300_799_999_999
+    times = [first - 1, first, 0, last, last + 1, 2**63 - 1, -(2**63), None, last]
+    kind = pa.timestamp("us", "UTC")
+    table = pa.table({"k": range(9), "ts": pa.array(times).cast(kind), "u": pa.array([2**62] * 9).cast(kind)})
+    pipeline = Pipeline()
+    pipeline.add_text("CREATE STREAM A (k BIGINT, ts TIMESTAMP, u TIMESTAMP) TIMESTAMP BY ts SLACK 1 SECOND; CREATE SINK Out WITH (connector = 'memory');")
+    pipeline.add_text("INSERT INTO Out SELECT count(*) AS n FROM A [RANGE 10 SECONDS SLIDE 5 SECONDS];")
+    result = run(pipeline, {"A": table}, batch=2, files={"A": 3})
+    assert sorted(letter.kind for letter in result.letters) == ["broken"] * 4 + ["null-timestamp"]
+    assert result.tables["Out"].column("n").to_pylist() == [1, 1, 1, 1, 2, 2]

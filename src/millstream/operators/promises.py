@@ -99,11 +99,11 @@ class Closed:
         for field in self.schema:
             ranges = self.registers.get(f"{self.name}:{field.name}", ())
             if ranges and _within(row.column(field.name), ranges)[0]:
-                return Punctuation.of({field.name: Constant(row.column(field.name)[0].as_py())})
+                return Punctuation.of({field.name: Constant(plain_values(row.column(field.name))[0])})
         for name, columns, time in self.registers.get(f"{self.name} tables", frozenset()):
             bound = int(_bounds(self.registers[name], [row.column(c) for c in columns])[0])
             if bound > (MIN_TIME if time is None else int(to_axis(row.column(time))[0])):
-                patterns: dict[str, Pattern] = {c: Constant(row.column(c)[0].as_py()) for c in columns}
+                patterns: dict[str, Pattern] = {c: Constant(plain_values(row.column(c))[0]) for c in columns}
                 return Punctuation.of(patterns if time is None else {**patterns, time: Range(high=bound)})
         raise ValueError("this tuple breaks no promise")
 

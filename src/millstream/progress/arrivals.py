@@ -184,7 +184,8 @@ class Arrivals:
                 bound = int(times[row]) if timed else MAX_TIME
                 closed[key] = max(closed.get(key, MIN_TIME), bound)
             elif key in closed and times[row] < closed[key]:
-                broken = Punctuation.of({c: Constant(v) for c, v in zip(plain, key, strict=True)})
+                patterns: dict[str, Pattern] = {c: Constant(v) for c, v in zip(plain, key, strict=True)}
+                broken = Punctuation.of({**patterns, self.stream.time: Range(high=closed[key])} if timed else patterns)
                 letters.append(self._letter("late", f"it came after {self._shown(broken)}", batch, int(row), reading, self._shown(broken)))
                 keep[row] = False
 
