@@ -48,7 +48,6 @@ CASES = [
         "window functions: OVER",
         "INSERT INTO Out SELECT sum(v) OVER (PARTITION BY k) AS s FROM A;",
         "window functions (OVER) are not supported",
-        pending="refused with a word about GROUP BY",
     ),
     refused(
         "rollup",
