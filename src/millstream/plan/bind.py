@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import HIDDEN, SEQUENCE, is_hidden
-from millstream.errors import MillstreamError, PlanProblem, SyntaxProblem, TypeProblem, UnsupportedProblem
-from millstream.expressions import compile_expression
+from millstream.core.types import HIDDEN, SEQUENCE
+from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
 from millstream.language import place_of
 from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate
 from millstream.plan.catalog import STAMP, Catalog, Stream, Table
 from millstream.plan.clauses import refuse_others
-from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union, Windowed
+from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Windowed
 from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.scope import Relation, Scope, column
+from millstream.plan.select_list import expand_stars, fresh, output_name, unique_names
+from millstream.plan.unions import make_union
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+
 
 def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
@@ -64,52 +65,6 @@ def _ordered(node: Node, query: exp.Query) -> Node:
         raise problem.at(place_of(order)) from None
 
 
-def make_union(members: list[Node], query: exp.Expr | None = None) -> Node:
-    """A union by position: visible columns take the first member's names, times go along hidden when they differ."""
-    place = place_of(query) if query is not None else None
-    visible = [[f for f in m.schema if not is_hidden(f.name)] for m in members]
-    if len({len(v) for v in visible}) > 1:
-        raise TypeProblem(f"the sides of UNION ALL have {' and '.join(str(len(v)) for v in visible)} columns", place=place)
-    names = [f.name for f in visible[0]]
-    timed = all(m.time is not None for m in members)
-    positions = {[f.name for f in v].index(m.time) if m.time in [f.name for f in v] else -1 for v, m in zip(visible, members, strict=True)}
-    shared = timed and len(positions) == 1 and positions != {-1}
-    types = [_common_type([v[i].type for v in visible], names[i], place) for i in range(len(names))]
-    aligned: list[Node] = []
-    for member, fields in zip(members, visible, strict=True):
-        columns = [(name, _cast(column(f.name), f.type, kind)) for name, f, kind in zip(names, fields, types, strict=True)]
-        time = None
-        if shared:
-            time = names[next(iter(positions))]
-        elif timed:
-            time = STAMP
-            columns.append((STAMP, column(str(member.time))))
-        if all(SEQUENCE in m.schema.names for m in members) and len(members) == 1:
-            columns.append((SEQUENCE, column(SEQUENCE)))
-        aligned.append(Project(member, tuple(columns), time))
-    return Union(tuple(aligned))
-
-
-def _common_type(types: list[pa.DataType], name: str, place: object) -> pa.DataType:
-    if len(set(types)) == 1:
-        return types[0]
-    pair = pa.schema([(f"c{i}", t) for i, t in enumerate(types)])
-    try:
-        return compile_expression(exp.func("coalesce", *(column(f"c{i}") for i in range(len(types))), dialect="spark"), pair).type
-    except MillstreamError:
-        raise TypeProblem(
-            f"column `{name}` of UNION ALL is {' and '.join(map(str, types))}",
-            place=place,  # type: ignore[arg-type]
-            hint="CAST one side to the type of the other",
-        ) from None
-
-
-def _cast(expression: exp.Expr, actual: pa.DataType, wanted: pa.DataType) -> exp.Expr:
-    from millstream.language.types import sql_type
-
-    return expression if actual == wanted else exp.cast(expression, sql_type(wanted), dialect="spark")
-
-
 def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     refuse_others(query)
     if query.args.get("from_") is None:
@@ -129,16 +84,16 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
         node = filtered(node, scope.resolve(where.this))
     # Lifted here already, because a window's ends are columns that the select list may name.
     node = recognise_windows(_with_window(node, query.args.get("stream_window"), scope))
-    items = _expand_stars(query.expressions, scope)
+    items = expand_stars(query.expressions, scope)
     having, group = query.args.get("having"), query.args.get("group")
-    outputs = [(_output_name(item), item.unalias() if isinstance(item, exp.Alias) else item) for item in items]
+    outputs = [(output_name(item), item.unalias() if isinstance(item, exp.Alias) else item) for item in items]
     if group is not None or having is not None or any(has_aggregate(e) for _, e in outputs):
         node, outputs, condition = bind_aggregation(node, scope, outputs, group, having)
         if condition is not None:
             node = filtered(node, condition)
     else:
         outputs = [(name, scope.resolve(e)) for name, e in outputs]
-    node = _project(node, _unique(outputs), scope)
+    node = _project(node, unique_names(outputs), scope)
     if distinct := query.args.get("distinct"):
         refuse_others(distinct)
         node = recognise_windows(Distinct(node))
@@ -255,15 +210,6 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
     return _with_window(node, source.args.get("stream_window"), scope, alias)
 
 
-def fresh(name: str, taken: Iterable[str]) -> str:
-    """`name`, or `name_1`, `name_2`, ...: what DuckDB makes of equal names."""
-    found, number = name, 0
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    return found
-
-
 def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = None, alias: str | None = None) -> Node:
     if spec is None:
         return node
@@ -292,49 +238,6 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
         return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
     except MillstreamError as problem:
         raise problem.at(place_of(spec)) from None
-
-
-def _expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
-    expanded: list[exp.Expr] = []
-    for item in items:
-        star = (
-            item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
-        )
-        if star is None:
-            expanded.append(item)
-            continue
-        if any(star.args.get(k) for k in ("except_", "replace", "rename", "except")):
-            raise UnsupportedProblem("* EXCEPT is not supported", place=place_of(item))
-        relations = scope.relations
-        if isinstance(item, exp.Column) and item.table:
-            relations = [r for r in relations if r.alias.lower() == item.table.lower()]
-            if not relations:
-                scope.column(exp.column("*", table=item.table))
-        for relation in relations:
-            expanded += [
-                exp.alias_(exp.column(outer, table=relation.alias, quoted=True), outer, quoted=True) for outer, _ in relation.visible
-            ]
-    return expanded
-
-
-def _output_name(item: exp.Expr) -> str:
-    if isinstance(item, exp.Alias):
-        return str(item.alias)
-    if isinstance(item, exp.Column):
-        return str(item.name)
-    return item.sql("spark").lower()
-
-
-def _unique(outputs: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
-    taken: set[str] = set()
-    unique = []
-    for name, expression in outputs:
-        if is_hidden(name):
-            raise SyntaxProblem(f"`{name}`: names that begin with {HIDDEN} are the engine's own", place=place_of(expression))
-        name = fresh(name, taken)
-        taken.add(name)
-        unique.append((name, expression))
-    return unique
 
 
 def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> Node:
