@@ -50,7 +50,9 @@ def test_times_that_nobody_can_write_become_letters() -> None:
     kind = pa.timestamp("us", "UTC")
     table = pa.table({"k": range(9), "ts": pa.array(times).cast(kind), "u": pa.array([2**62] * 9).cast(kind)})
     pipeline = Pipeline()
-    pipeline.add_text("CREATE STREAM A (k BIGINT, ts TIMESTAMP, u TIMESTAMP) TIMESTAMP BY ts SLACK 1 SECOND; CREATE SINK Out WITH (connector = 'memory');")
+    pipeline.add_text(
+        "CREATE STREAM A (k BIGINT, ts TIMESTAMP, u TIMESTAMP) TIMESTAMP BY ts SLACK 1 SECOND; CREATE SINK Out WITH (connector = 'memory');"
+    )
     pipeline.add_text("INSERT INTO Out SELECT count(*) AS n FROM A [RANGE 10 SECONDS SLIDE 5 SECONDS];")
     result = run(pipeline, {"A": table}, batch=2, files={"A": 3})
     assert sorted(letter.kind for letter in result.letters) == ["broken"] * 4 + ["null-timestamp"]

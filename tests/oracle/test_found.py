@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from millstream.testing import run
+from tests.oracle import duck
 from tests.oracle.cases import Case
-from tests.oracle.queries import Query, expanded
+from tests.oracle.queries import Query, expanded, views
 from tests.oracle.streams import SECOND, StreamSpec
+from tests.oracle.watch import watched
 
 NAN = float("nan")
 
@@ -203,3 +206,17 @@ def test_decimal_and_integer_keys_meet() -> None:
         a,
         b,
     )
+
+
+def test_two_queries_into_one_sink_share_their_stream() -> None:
+    case = Case((OUTER[0],), (), 2, 3)
+    pipeline = case.pipeline()
+    pipeline.add_text("CREATE SINK Both WITH (connector = 'memory');")
+    pipeline.add_text("INSERT INTO Both SELECT k, i FROM VA WHERE i = 1; INSERT INTO Both SELECT k, i FROM VA WHERE k = 0;")
+    with watched() as watch:
+        result = run(pipeline, case.inputs(), batch=2, files={"A": 3})
+    assert len(watch.stages) == 1
+    wanted = duck.answer(
+        {"A": OUTER[0].arrived()[0]}, "SELECT k, i FROM VA WHERE i = 1 UNION ALL SELECT k, i FROM VA WHERE k = 0", views(["A"])
+    )
+    assert duck.difference(duck.rows_of(result.tables["Both"]), wanted) is None

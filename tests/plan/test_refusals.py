@@ -1,5 +1,7 @@
 """Queries that can not be run are refused, with the place and what to do about it."""
 
+# ruff: noqa: E501 - a query reads best on one line
+
 from __future__ import annotations
 
 import pytest
@@ -88,4 +90,6 @@ def test_a_punctuation_needs_a_condition() -> None:
     text = "CREATE STREAM P (k BIGINT, price DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts\n  PUNCTUATE ON (k) WHEN price WITH (path = 'p');"
     with pytest.raises(MillstreamError) as caught:
         pipeline().add_text(text)
-    assert str(caught.value).startswith("statement 1, line 2, column 3: PUNCTUATE ... WHEN takes a condition, `price` is DOUBLE; compare it")
+    assert str(caught.value).startswith(
+        "statement 1, line 2, column 3: PUNCTUATE ... WHEN takes a condition, `price` is DOUBLE; compare it"
+    )
