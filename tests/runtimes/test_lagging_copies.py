@@ -107,10 +107,9 @@ class Play:
 
 
 KEY = pa.schema([("k", pa.int64())])
-REUSED = "what came and went between two journal entries leaves its serial number behind, and another worker gives it out again"
 
 
-@pytest.mark.xfail(reason=REUSED, strict=False)
+
 @pytest.mark.parametrize("forget", [0.1, pytest.param(0.0, marks=pytest.mark.slow), pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SETTLED)
 def test_answers_do_not_depend_on_which_worker_has_which_copy(name: str, forget: float) -> None:
@@ -127,7 +126,6 @@ def test_answers_do_not_depend_on_which_worker_has_which_copy(name: str, forget:
         assert_same(answer[sink], ask(query, case.tables()), name)
 
 
-@pytest.mark.xfail(reason=REUSED, strict=False)
 def test_a_group_that_came_and_went_is_not_taken_for_another() -> None:
     one, other = (GroupTable(KEY, [AccumulatorSpec("count", None)], journal=True) for _ in range(2))
     groups, _ = one.upsert([pa.array([1])], np.array([0]))
@@ -140,7 +138,6 @@ def test_a_group_that_came_and_went_is_not_taken_for_another() -> None:
     assert len(one) == len(other) == 1
 
 
-@pytest.mark.xfail(reason=REUSED, strict=False)
 def test_a_row_that_came_and_went_is_not_taken_for_another() -> None:
     one, other = (RowWindow(KEY, journal=True) for _ in range(2))
 

@@ -191,6 +191,7 @@ class GroupTable:
         self._living -= len(groups)
         if self._journal:
             self._gone.append(self._serials[groups[groups < self._written]])
+            self._serials[groups] = -1  # another copy may give the number of a group never written to one of its own
 
     # -- accumulators ---------------------------------------------------------------------------------------------
 

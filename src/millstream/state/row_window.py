@@ -135,6 +135,7 @@ class RowWindow:
         self._living -= len(rows)
         if self._journal:
             self._gone.append(self._serials[rows[rows < self._written]])
+            self._serials[rows] = -1  # another copy may give the number of a row that was never written to a row of its own
 
     # -- by value -------------------------------------------------------------------------------------------------
 
