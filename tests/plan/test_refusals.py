@@ -1,7 +1,5 @@
 """Queries that can not be run are refused, with the place and what to do about it."""
 
-# ruff: noqa: E501 - a query reads best on one line
-
 from __future__ import annotations
 
 import pytest
