@@ -31,8 +31,8 @@ from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
 from millstream.plan.rules import rewrite
-from millstream.settings import Settings
 from millstream.plan.static import rows_of
+from millstream.settings import Settings
 
 
 @dataclass

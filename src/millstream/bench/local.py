@@ -25,7 +25,10 @@ WINDOW = "INSERT INTO Out SELECT k, count(*) AS n FROM A [RANGE 10 SECONDS] GROU
 JOIN = "INSERT INTO Out SELECT A.k, A.ts AS ats, B.ts AS bts FROM A [RANGE 5 SECONDS], B [RANGE 5 SECONDS] WHERE A.k = B.k;"
 
 DUCK_WINDOW = "SELECT k, count(*) AS n, (epoch_us(ts) // 10000000) AS w FROM A GROUP BY ALL"
-DUCK_JOIN = "SELECT A.k, A.ts AS ats, B.ts AS bts FROM A JOIN B ON A.k = B.k AND B.ts BETWEEN A.ts - INTERVAL 5 SECONDS AND A.ts + INTERVAL 5 SECONDS"
+DUCK_JOIN = """
+SELECT A.k, A.ts AS ats, B.ts AS bts
+FROM A JOIN B ON A.k = B.k AND B.ts BETWEEN A.ts - INTERVAL 5 SECONDS AND A.ts + INTERVAL 5 SECONDS
+"""
 # The same answer with time cut into buckets of the band's width by hand: what an expert would write.
 DUCK_JOIN_BUCKETS = """
 SELECT A.k, A.ts AS ats, B.ts AS bts

@@ -77,6 +77,11 @@ class Auction(threading.Thread):
         self.london.write(now)
         self.boston.write(now)
 
+    def is_silent(self) -> bool:
+        """True once Boston has missed a few ticks."""
+        now = time.time()
+        return bool(self.began) and now - self.began > self.silent_after and now - self.boston.last > 3 * TICK
+
     def run(self) -> None:
         self.began = self.london.opened = self.boston.opened = time.time()
         while (now := time.time()) - self.began < self.seconds:

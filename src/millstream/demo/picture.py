@@ -33,13 +33,15 @@ def draw(auction: Auction, results: list[Result], path: str) -> str:
     above.set_yticks([0, 1], ["Boston", "London"])
     above.set_ylim(-0.6, 1.6)
     above.set_title("A source falls silent, and nothing waits for it", loc="left", fontsize=13, color=INK, pad=10)
-    _delays(below, [r for r in results if r.sink == "turnover" and r.due > start], start, "2 s windows over both halls", GREEN, "o")
-    _delays(below, [r for r in results if r.sink == "sold" and r.due > start], start, "items closed by their hammer (punctuation)", BLUE, "D")
+    live = [r for r in results if r.due > start]
+    _delays(below, [r for r in live if r.sink == "turnover"], start, "2 s windows over both halls", GREEN, "o")
+    _delays(below, [r for r in live if r.sink == "sold"], start, "items closed by their hammer (punctuation)", BLUE, "D")
     held = [r for r in results if r.sink == "turnover" and r.due > auction.boston.last]
     if held:
         # Without enabling timestamps a window after the last bid from Boston would wait until Boston speaks again.
         xs = [r.due - start for r in held]
-        below.plot(xs, [end + 1.5 - x for x in xs], ls=":", color=RED, lw=1.6, label="the same windows, had they waited for Boston (so far)")
+        label = "the same windows, had they waited for Boston (so far)"
+        below.plot(xs, [end + 1.5 - x for x in xs], ls=":", color=RED, lw=1.6, label=label)
     below.set_ylabel("seconds until the result was there")
     below.set_xlabel("seconds since the auction began")
     below.set_xlim(0, end + 1.5)

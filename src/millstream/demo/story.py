@@ -37,7 +37,8 @@ def tell(directory: str, say: Say, *, runtime: str = "spark", seconds: float = S
     folders = {"in": os.path.join(directory, "in"), "out": os.path.join(directory, "out")}
     pipeline.add_text(text, variables=folders, file="auction.sql")
     running = _Running(pipeline, runtime)
-    say(f"Starting the pipeline {os.path.join(directory, 'auction.sql')} on {'Spark (a few seconds)' if runtime == 'spark' else 'one process'}.")
+    where = "on Spark (a few seconds)" if runtime == "spark" else "in this process"
+    say(f"Starting the pipeline {os.path.join(directory, 'auction.sql')} {where}.")
     running.start()
     running.wait_for_first()
     say("Two auction halls, London and Boston, send bids. Every 2 s the turnover of both; for each item its price when the hammer falls.")
@@ -93,7 +94,7 @@ def _follow(auction: Auction, watcher: Watcher, running: _Running, say: Say) -> 
     until = None
     while until is None or time.time() < until:
         _raise(running)
-        if not silent and auction.began and time.time() - auction.boston.last > 3 * 0.25 and time.time() - auction.began > auction.silent_after:
+        if not silent and auction.is_silent():
             silent = True
             say(f"{_clock(auction, time.time())}  >>> Boston has fallen silent. London goes on.")
         for result in watcher.look():
@@ -112,7 +113,8 @@ def _line(auction: Auction, result: Result, silent: bool) -> str:
         return f"{when}item {row['item']} sold for {row['price']:.2f} after {row['bids']} bids, {result.delay:.1f} s after the hammer"
     begin, end = result.due - 2 - auction.began, result.due - auction.began
     note = "  (without a word from Boston)" if silent and result.due > auction.boston.last else ""
-    return f"{when}window {begin:4.1f} to {end:4.1f} s: {row['bids']} bids, highest {row['highest']:.2f}, out {result.delay:.1f} s after its end{note}"
+    said = f"{row['bids']} bids, highest {row['highest']:.2f}, out {result.delay:.1f} s after its end{note}"
+    return f"{when}window {begin:4.1f} to {end:4.1f} s: {said}"
 
 
 def _clock(auction: Auction, now: float) -> str:
@@ -133,9 +135,8 @@ def summary(auction: Auction, results: list[Result], directory: str, picture: st
         f"  Millstream asked it for an enabling timestamp whenever a window waited: {len(windows)} windows that end after its last bid",
         f"  came out {median(r.delay for r in windows):.1f} s after their end (median; the slowest {max(r.delay for r in windows):.1f} s). "
         "Had they waited for Boston, none of them would be there yet.",
-        f"  {len(items)} items were reported {median(r.delay for r in items):.1f} s after their hammer fell, without any window: the hammer is a "
-        "punctuation,",
-        "  which says that no more bids for this item will come, so its group closes and its state is let go.",
+        f"  {len(items)} items were reported {median(r.delay for r in items):.1f} s after their hammer fell, without any window: the hammer is",
+        "  a punctuation, which says that no more bids for this item will come, so its group closes and its state is let go.",
         "",
         f"  results:  {os.path.join(directory, 'out', 'turnover')}  and  {os.path.join(directory, 'out', 'sold')}",
         f"  pipeline: {os.path.join(directory, 'auction.sql')}",
