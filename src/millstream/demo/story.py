@@ -135,8 +135,8 @@ def summary(auction: Auction, results: list[Result], directory: str, picture: st
         f"  Millstream asked it for an enabling timestamp whenever a window waited: {len(windows)} windows that end after its last bid",
         f"  came out {median(r.delay for r in windows):.1f} s after their end (median; the slowest {max(r.delay for r in windows):.1f} s). "
         "Had they waited for Boston, none of them would be there yet.",
-        f"  {len(items)} items were reported {median(r.delay for r in items):.1f} s after their hammer fell, without any window: the hammer is",
-        "  a punctuation, which says that no more bids for this item will come, so its group closes and its state is let go.",
+        f"  {len(items)} items were reported {median(r.delay for r in items):.1f} s after their hammer fell, without any window: the",
+        "  hammer is a punctuation, which says that no more bids for this item will come, so its group closes and its state is let go.",
         "",
         f"  results:  {os.path.join(directory, 'out', 'turnover')}  and  {os.path.join(directory, 'out', 'sold')}",
         f"  pipeline: {os.path.join(directory, 'auction.sql')}",
