@@ -220,16 +220,4 @@ def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...
 
     axis = max(dict.fromkeys(b.right for b in bands), key=worth)
     chosen = tuple(b for b in bands if b.right == axis)
-    return chosen, [part for b in bands if b.right != axis for part in _as_conditions(b, schema)]
-
-
-def _as_conditions(band: Band, schema: pa.Schema) -> list[exp.Expr]:
-    parts: list[exp.Expr] = []
-    for bound, compare in ((band.low, exp.GTE), (band.high, exp.LTE)):
-        if bound is None:
-            continue
-        amount: exp.Expr = exp.Literal.number(bound)
-        if pa.types.is_timestamp(schema.field(band.left).type):
-            amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
-        parts.append(compare(this=column(band.right), expression=exp.Add(this=column(band.left), expression=amount)))
-    return parts
+    return chosen, [part for b in bands if b.right != axis for part in b.conditions(schema)]

@@ -29,6 +29,8 @@ class Window:
     rows: bool = False
     slides: bool = False
     """True when SLIDE was written, which only an aggregate understands."""
+    optional: bool = False
+    """True when the attribute may be null, because a left join brought it: then no pair is bound by it."""
 
     def first_open(self, mark: int) -> int:
         """The smallest window id that a tuple at or after `mark` can still fall into."""

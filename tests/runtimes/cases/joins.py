@@ -124,6 +124,24 @@ CASES = [
            AND C.ts BETWEEN B.ts - INTERVAL 3 SECONDS AND B.ts + INTERVAL 4 SECONDS""",
     ),
     Case(
+        "left_left",
+        "LEFT JOIN of three streams",
+        """INSERT INTO Out SELECT A.k, v, w, x FROM A [RANGE 9 SECONDS] LEFT JOIN B [RANGE 9 SECONDS] ON A.k = B.k
+           LEFT JOIN C [RANGE 2 SECONDS] ON A.k = C.k;""",
+        """SELECT A.k, v, w, x FROM A LEFT JOIN B ON A.k = B.k AND B.ts BETWEEN A.ts - INTERVAL 9 SECONDS AND A.ts + INTERVAL 9 SECONDS
+           LEFT JOIN C ON A.k = C.k AND C.ts BETWEEN A.ts - INTERVAL 2 SECONDS AND A.ts + INTERVAL 9 SECONDS
+           AND (B.ts IS NULL OR C.ts BETWEEN B.ts - INTERVAL 2 SECONDS AND B.ts + INTERVAL 9 SECONDS)""",
+    ),
+    Case(
+        "left_inner",
+        "LEFT JOIN of three streams",
+        """INSERT INTO Out SELECT A.k, v, w, x FROM A [RANGE 9 SECONDS] LEFT JOIN B [RANGE 9 SECONDS] ON A.k = B.k
+           JOIN C [RANGE 2 SECONDS] ON A.k = C.k;""",
+        """SELECT A.k, v, w, x FROM A LEFT JOIN B ON A.k = B.k AND B.ts BETWEEN A.ts - INTERVAL 9 SECONDS AND A.ts + INTERVAL 9 SECONDS
+           JOIN C ON A.k = C.k AND C.ts BETWEEN A.ts - INTERVAL 2 SECONDS AND A.ts + INTERVAL 9 SECONDS
+           AND (B.ts IS NULL OR C.ts BETWEEN B.ts - INTERVAL 2 SECONDS AND B.ts + INTERVAL 9 SECONDS)""",
+    ),
+    Case(
         "three_way_other_keys",
         "join of three streams",
         "INSERT INTO Out SELECT * FROM A [RANGE 3 SECONDS], B [RANGE 3 SECONDS], C [RANGE 3 SECONDS] WHERE A.k = B.k AND A.v = C.x;",

@@ -12,6 +12,7 @@ from millstream.errors import PlanProblem
 from millstream.plan.catalog import STAMP
 from millstream.plan.nodes.base import Expression, Node
 from millstream.plan.nodes.streams import Scan
+from millstream.plan.scope import column
 from millstream.plan.window import Window
 
 
@@ -23,6 +24,18 @@ class Band:
     right: str
     low: int | None
     high: int | None
+
+    def conditions(self, schema: pa.Schema) -> list[exp.Expr]:
+        """The same as comparisons."""
+        parts: list[exp.Expr] = []
+        for bound, compare in ((self.low, exp.GTE), (self.high, exp.LTE)):
+            if bound is None:
+                continue
+            amount: exp.Expr = exp.Literal.number(bound)
+            if pa.types.is_timestamp(schema.field(self.left).type):
+                amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
+            parts.append(compare(this=column(self.right), expression=exp.Add(this=column(self.left), expression=amount)))
+        return parts
 
     def __str__(self) -> str:
         return f"{self.low} <= {self.right} - {self.left} <= {self.high}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from millstream.errors import PlanProblem
 from millstream.plan.nodes import Aggregate, Band, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, Union, Windowed
 from millstream.plan.rules.transform import bottom_up
@@ -69,17 +71,27 @@ def _join(node: Join) -> Node:
     if node.static and isinstance(node.left, Windowed):
         return Windowed(replace(node, left=node.left.input, windows=()), node.left.window)
     lefts, rights = join_windows(node.left), join_windows(node.right)
-    bands = list(node.bands)
+    bands, conditions = list(node.bands), list(node.condition)
     for a in lefts:
         for b in rights:
             if a.range < 0 and b.range < 0:
                 continue
-            bands.append(Band(a.attribute, b.attribute, -b.range if b.range >= 0 else None, a.range if a.range >= 0 else None))
+            band = Band(a.attribute, b.attribute, -b.range if b.range >= 0 else None, a.range if a.range >= 0 else None)
+            if a.optional or b.optional:
+                conditions.append(_unless_null(band, [w.attribute for w in (a, b) if w.optional], node))
+            else:
+                bands.append(band)
     left = node.left.input if isinstance(node.left, Windowed) else node.left
     right = node.right.input if isinstance(node.right, Windowed) else node.right
-    # What a left join adds may be null, and a semi or anti join adds nothing: further inputs meet its left side only.
-    windows = (*lefts, *rights) if node.kind == "inner" else tuple(lefts)
-    return replace(node, left=left, right=right, bands=tuple(bands), windows=windows)
+    # What a left join adds may be null, and a semi or anti join adds nothing that further inputs could meet.
+    added = {"inner": rights, "left": [replace(w, optional=True) for w in rights]}.get(node.kind, ())
+    return replace(node, left=left, right=right, condition=tuple(conditions), bands=tuple(bands), windows=(*lefts, *added))
+
+
+def _unless_null(band: Band, names: list[str], node: Join) -> exp.Expr:
+    """The band as a condition that holds, too, when a left join found nobody to bind."""
+    missing = [exp.Is(this=column(name), expression=exp.Null()) for name in names]
+    return exp.or_(*missing, exp.and_(*band.conditions(node.pair_schema)))
 
 
 UNBOUNDED = -1
