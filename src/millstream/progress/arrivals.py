@@ -15,6 +15,7 @@ from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, R
 from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
+from millstream.kernels.arrivals import follow
 from millstream.operators.failures import as_json
 from millstream.operators.promises import plain_values
 from millstream.plan.catalog import Stream
@@ -68,6 +69,9 @@ class Arrivals:
 
     def take(self, reading: Reading) -> tuple[Block, Step, list[DeadLetter]]:
         """The tuples of one reading, the promises that follow them, how far the unit is now, and the letters."""
+        plain = self._take_plain(reading)
+        if plain is not None:
+            return plain, self.step(), list(reading.letters)
         letters = list(reading.letters)
         batch = self._stamped(reading.batch)
         numbers = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
@@ -87,10 +91,31 @@ class Arrivals:
         keep &= ~late
         if keep.any():
             self.low = min(self.low, int(times[keep].min()))
-        batch = batch.append_column(pa.field(SEQUENCE, pa.int64()), pa.array(numbers))
+        batch = _with_numbers(batch, numbers)
         if not keep.all():
             batch = batch.filter(pa.array(keep))
         return Block(batch), replace(self.step(), closings=tuple(closings)), letters
+
+    def _take_plain(self, reading: Reading) -> Block | None:
+        """The usual case in one compiled pass: times in the data, all of them usable, none late, no rows that are punctuations."""
+        batch = reading.batch
+        if self.conditions or self.stream.timestamp.kind != "external" or batch.column(self.stream.time).null_count:
+            return None
+        followed = follow(to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, LAST_TIME)
+        if followed is None:
+            return None
+        self.mark = followed[0]
+        if batch.num_rows:
+            self.low = min(self.low, followed[1])
+        numbers = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+        self.rows += batch.num_rows
+        return Block(_with_numbers(batch, numbers))
+
+    @property
+    def _slack(self) -> int | None:
+        """How far behind the latest tuple the mark stays; None when tuples move no mark."""
+        timestamp = self.stream.timestamp
+        return {"slack": timestamp.slack, "ordered": 0}.get(timestamp.order)
 
     def _marked(self, batch: pa.RecordBatch, keep: Mask, reading: Reading, letters: list[DeadLetter]) -> list[Mask]:
         """For each PUNCTUATE clause the rows that are punctuations; a row for which that can not be told is of no use."""
@@ -214,9 +239,8 @@ class Arrivals:
             self.mark = max(self.mark, self.entered)
             return np.full(len(times), MIN_TIME, dtype=np.int64)
         after = np.full(len(times), MIN_TIME, dtype=np.int64)
-        if self.stream.timestamp.order in ("ordered", "slack"):
-            slack = self.stream.timestamp.slack if self.stream.timestamp.order == "slack" else 0
-            np.subtract(times, slack, out=after, where=tuples)
+        if self._slack is not None:
+            np.subtract(times, self._slack, out=after, where=tuples)
         for clause, chosen in zip(self.stream.punctuate, marked, strict=True):
             if self._is_heartbeat(clause.columns):
                 np.maximum(after, times, out=after, where=chosen)
@@ -232,3 +256,7 @@ class Arrivals:
     ) -> DeadLetter:
         line = None if reading.lines is None else int(reading.lines[row])
         return DeadLetter(self.stream.name, kind, reason, reading.file, line, punctuation, as_json(batch, row))
+
+
+def _with_numbers(batch: pa.RecordBatch, numbers: Int64s) -> pa.RecordBatch:
+    return batch.append_column(pa.field(SEQUENCE, pa.int64()), pa.array(numbers))
