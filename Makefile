@@ -42,7 +42,7 @@ figures: $(STAMP) ## the papers' figures (planned: the command does not exist ye
 	@$(WITH_JAVA) $(BIN)/millstream figures
 
 docs: $(STAMP) ## check the docs: links, and the files their tables name
-	@$(BIN)/python -m pytest -q tests/test_project.py -k docs
+	@$(BIN)/python -m pytest -q tests/test_project.py tests/docs -k docs
 
 clean: ## remove everything make and the tests have made
 	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse

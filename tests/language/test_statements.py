@@ -170,3 +170,10 @@ def test_places_through_comments_and_statements():
 
 def test_nothing_is_no_statement():
     assert parse("") == parse(" ;; -- x\n") == []
+
+
+def test_punctuate_takes_names_in_any_case() -> None:
+    text = "CREATE STREAM S (k INT, b BOOLEAN, ts TIMESTAMP) TIMESTAMP BY TS ORDERED PUNCTUATE ON (K, Ts) WHEN B WITH (path = 's');"
+    (stream,) = parse(text)
+    assert isinstance(stream, CreateStream)
+    assert stream.timestamp.column == "ts" and stream.punctuate[0].columns == ("k", "ts")

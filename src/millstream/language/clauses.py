@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -134,12 +135,11 @@ class ClauseParser(QueryParser):
                 seen[word] = self._ets()
             else:
                 raise unexpected(self.found(), self.place(), None if word in ("CREATE", "INSERT", "SET", "EXPLAIN") else _CLAUSES)
-        for clause, places in punctuate:
-            _check_punctuate(clause, places, columns)
+        promises = [_spelled(clause, places, columns) for clause, places in punctuate]
         return {
             "columns": columns,
             "timestamp": seen.get("TIMESTAMP", Timestamp("latent")),
-            "punctuate": tuple(clause for clause, _ in punctuate),
+            "punctuate": tuple(promises),
             "ets": seen.get("ETS", Ets()),
             "options": seen.get("WITH", {}),
         }
@@ -212,11 +212,16 @@ def _typed(column: Column, place: Place) -> Column:
     return column
 
 
-def _check_punctuate(clause: Punctuate, places: list[Place], columns: tuple[Column, ...]) -> None:
+def _spelled(clause: Punctuate, places: list[Place], columns: tuple[Column, ...]) -> Punctuate:
+    """The clause with its columns spelled as they are declared; unknown ones are refused."""
     known = [column.name for column in columns]
+    names = []
     for name, place in zip(clause.columns, places, strict=True):
-        if _find(name, columns) is None:
+        found = _find(name, columns)
+        if found is None:
             raise NameProblem.unknown("column", name, known, within="PUNCTUATE ON", place=place)
+        names.append(found.name)
     for column in clause.when.find_all(exp.Column):
         if _find(column.name, columns) is None:
             raise NameProblem.unknown("column", column.name, known, within="PUNCTUATE ON", place=place_of(column) or clause.place)
+    return replace(clause, columns=tuple(names))

@@ -28,7 +28,7 @@ class Needs:
     keys: tuple[Keys, ...] = (ANYWHERE,)
     """Per port: the columns whose equal values must meet in one bucket; `()` wants everything in one bucket."""
     idle_waiting_prone: bool = False
-    """True when the operator may hold input while a silent partner keeps it from going on (paper 000, section 3)."""
+    """True when the operator may hold input while a silent partner keeps it from going on (paper 000, section 2)."""
     ordered: bool = False
     linear: str = "pass"
     """What a linear punctuation does here: pass, purge or propagate."""

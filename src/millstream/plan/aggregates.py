@@ -33,6 +33,30 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
 }
 
 
+OTHER_NAMES: dict[str, type[exp.Expr]] = {
+    "mean": exp.Avg,
+    "every": exp.LogicalAnd,
+    "some": exp.LogicalOr,
+    "std": exp.Stddev,
+}
+"""Names that Spark knows and the parser takes for functions of the user's own."""
+
+
+def with_known_aggregates(query: exp.Select) -> exp.Select:
+    """The query with aggregates under other names spelled as the parser would have read them."""
+
+    def visit(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Any) and isinstance(node.this, exp.Paren) and not isinstance(node.parent, exp.Binary):
+            return exp.LogicalOr(this=node.this.this)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in OTHER_NAMES and len(node.expressions) == 1:
+            return OTHER_NAMES[node.name.lower()](this=node.expressions[0])
+        return node
+
+    changed = query.transform(visit, copy=True)
+    assert isinstance(changed, exp.Select)
+    return changed
+
+
 def has_aggregate(expression: exp.Expr) -> bool:
     return expression.find(exp.AggFunc) is not None
 
@@ -70,8 +94,20 @@ def bind_aggregation(
         return _transform_top_down(resolved, visit)
 
     selected = [(name, rewrite(e)) for name, e in outputs]
-    condition = rewrite(having.this) if having is not None else None
+    condition = rewrite(_without_aliases(having.this, outputs, scope)) if having is not None else None
     return Aggregate(node, tuple(keys), tuple(calls.values()), window), selected, condition
+
+
+def _without_aliases(expression: exp.Expr, outputs: Outputs, scope: Scope) -> exp.Expr:
+    """HAVING may name columns of the select list, as in Spark."""
+    aliases = {name.lower(): e for name, e in outputs}
+
+    def visit(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and not _known(scope, node) and node.name.lower() in aliases:
+            return exp.paren(aliases[node.name.lower()].copy())
+        return node
+
+    return expression.transform(visit)
 
 
 def _transform_top_down(expression: exp.Expr, visit: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -11,7 +11,7 @@ from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
 from millstream.language import place_of
 from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
-from millstream.plan.aggregates import bind_aggregation, has_aggregate
+from millstream.plan.aggregates import bind_aggregation, has_aggregate, with_known_aggregates
 from millstream.plan.catalog import STAMP, Catalog, Stream, Table
 from millstream.plan.clauses import refuse_others
 from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Windowed
@@ -67,6 +67,7 @@ def _ordered(node: Node, query: exp.Query) -> Node:
 
 def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
     refuse_others(query)
+    query = with_known_aggregates(query)
     if query.args.get("from_") is None:
         raise PlanProblem("a query must read FROM a stream", place=place_of(query))
     for nested in query.find_all(exp.Select):

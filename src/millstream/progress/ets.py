@@ -10,7 +10,7 @@ def enabling_timestamp(stream: Stream, mark: int, last_arrival: int, now: int, l
     """The mark that `stream` can promise at `now`, or None when it can not or may not promise more than before.
 
     External time: the mark its tuples have led to, plus the time that has passed since the last of them arrived,
-    less the declared skew (paper 000, section 4). Internal and latent time: the clock. A stream that has not
+    less the declared skew (paper 000, section 5). Internal and latent time: the clock. A stream that has not
     shown a tuple yet knows nothing of its source's time. `last_made` is the last enabling timestamp.
 
     Three policies: on demand makes one whenever it is asked, every P at most one each P, none never does.

@@ -17,7 +17,7 @@ from millstream.core.clock import Clock
 from millstream.errors import MillstreamError, SetupProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, LetterBox, open_sink, open_source
+from millstream.io import FileSink, LetterBox, SocketSource, open_sink, open_source
 from millstream.io.contract import DeadLetter, Sink, Source
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
@@ -76,6 +76,11 @@ class Launch:
         return {sink.name: counts.get(number, 0) for number, sink in enumerate(self.sinks)}
 
     @property
+    def streams(self) -> list[str]:
+        """The names of the streams that are read, in the order of the graph."""
+        return [v.config.stream.name for v in self.graph.sources]  # type: ignore[attr-defined]
+
+    @property
     def fingerprint(self) -> str:
         """What a checkpoint must agree with."""
         return hashlib.sha256(self.graph.describe().encode()).hexdigest()[:16]
@@ -127,8 +132,9 @@ def run_spark(
     settings = launch.settings
     spark = get_session(master)
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
-    sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
+    spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
+    sources = tuple((name, _replayable(launch.sources[name], os.path.join(spool, name))) for name in launch.streams)
     program = HostedProgram(
         cut(launch.graph),
         sources,
@@ -179,6 +185,11 @@ def _with_letters(status: Status, launch: Launch) -> Status:
         launch.letters.finish()
         status.letters_path = launch.letters.path
     return status
+
+
+def _replayable(source: Source, spool: str) -> Source:
+    """A source that keeps what it received, so that other processes can read it and a micro-batch can be replayed."""
+    return source.with_spool(spool) if isinstance(source, SocketSource) else source
 
 
 def _source(stream: Stream) -> Source:

@@ -40,6 +40,23 @@ def aggregate(name: str, feature: str, calls: str, oracle: str | None = None) ->
 
 
 CASES = [
+    Case(
+        "other_names",
+        "mean, std, every, any, some",
+        "INSERT INTO Out SELECT k, mean(v) AS m, std(v) AS s, every(v > 0) AS e, any(v > 50) AS a, some(v < 0) AS o"
+        " FROM A [RANGE 10 SECONDS] GROUP BY k;",
+        "SELECT k, avg(v) AS m, stddev(v) AS s, bool_and(v > 0) AS e, bool_or(v > 50) AS a, bool_or(v < 0) AS o,"
+        " time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
+        " FROM A GROUP BY ALL",
+    ),
+    Case(
+        "having_aliases",
+        "HAVING by aliases",
+        "INSERT INTO Out SELECT k % 2 AS odd, sum(v) AS s FROM A [RANGE 10 SECONDS] GROUP BY odd HAVING s > 20 AND odd = 1;",
+        "SELECT k % 2 AS odd, sum(v) AS s,"
+        " time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
+        " FROM A GROUP BY 1, 3, 4 HAVING sum(v) > 20 AND k % 2 = 1",
+    ),
     aggregate("count", "count(*), count(x)", "count(*) AS a, count(i) AS b, count(s) AS c, count(1) AS d"),
     aggregate(
         "count_distinct",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import tempfile
 import threading
@@ -174,9 +175,17 @@ def _follow(
                 continue
             told = report["batchId"]
             batches += 1
+            ended = ended or _all_ended(report)
             if on_progress is not None:
                 on_progress(_progress(report, dict(commits.counter.written)))
     return batches, False
+
+
+def _all_ended(report: Mapping[str, Any]) -> bool:
+    """True when every stream has ended by this micro-batch: also of a program that could not know at its start that it would."""
+    end = report["sources"][0]["endOffset"]
+    offset = json.loads(end) if isinstance(end, str) else end
+    return bool(offset) and all(stream["ended"] for stream in offset["streams"].values())
 
 
 def _progress(report: Mapping[str, Any], written: Mapping[int, int]) -> Progress:

@@ -112,8 +112,8 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             streams = {name: self._move(program, number, start["streams"][name], units) for number, (name, _) in enumerate(program.sources)}
             taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
             self.pace.took(taken)
-            if streams == start["streams"]:
-                return start  # the very same offset: Spark runs no micro-batch
+            if streams == start["streams"] and start["step"]:
+                return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
             return {"shape": self.shape, "step": start["step"] + 1, "streams": streams}
 
     def _move(self, program: Program, number: int, state: StreamState, limit: int) -> StreamState:
@@ -170,7 +170,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 yield from wire.rows_of(outcome, program.buckets, partition.epoch, home)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Sources keep nothing that a commit would free."""
+        """Everything before is done for good: sources may let go of what they keep for a replay."""
+        for name, source in self.shipment.open().sources:
+            source.release(end["streams"][name]["at"])
 
     def stop(self) -> None:
         for _, source in self.shipment.open().sources:
