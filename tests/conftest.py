@@ -10,5 +10,5 @@ IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # No deadline: the first call of a compiled kernel, or of Spark, takes seconds.
 settings.register_profile("fast", deadline=None, max_examples=50, derandomize=IN_CI, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("fast"), max_examples=1000)
+settings.register_profile("thorough", settings.get_profile("fast"), max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

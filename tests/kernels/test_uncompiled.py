@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
+    "tests/kernels/test_arrivals.py",
     "tests/kernels/test_hashing.py",
     "tests/kernels/test_partition.py",
     "tests/kernels/test_windows.py",
@@ -25,7 +26,7 @@ PARTS = (
 
 @pytest.mark.slow
 def test_the_same_answers_without_the_compiler() -> None:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT / "src"), "CI": "1"}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "fast", "PYTHONPATH": str(ROOT / "src"), "CI": "1"}
     # Words wrap round in hashes and carries; numpy's scalars warn of it, compiled code does not.
     arguments = ["-q", "-W", "ignore::RuntimeWarning", "-p", "no:cacheprovider", *PARTS]
     run = subprocess.run(

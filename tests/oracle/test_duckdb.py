@@ -43,6 +43,7 @@ def test_property_late_tuples_do_not_depend_on_the_cut(chance: random.Random, fa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=20 * EXAMPLES)
 @given(chance=chances, buckets=st.sampled_from([0, 0, 1, 2, 3, 5]))
