@@ -180,3 +180,15 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(SourceProblem, match=r"statement 1.*there is no file"):
         read_table("T", A, {"path": str(tmp_path / "no.csv")}, HERE)
     assert Answer([], A).rows == []
+
+
+def test_directories_below_belong_to_the_stream(tmp_path: Path) -> None:
+    for day, value in (("dt=2026-01-02", 2), ("dt=2026-01-01", 1)):
+        (tmp_path / day).mkdir()
+        (tmp_path / day / "part.csv").write_text(f"a\n{value}\n")
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "part.csv").write_text("a\n9\n")
+    source = open_source("S", pa.schema([("a", pa.int64())]), {"path": str(tmp_path), "format": "csv"})
+    units = source.units(source.initial(), source.latest(source.initial(), None))
+    found = [value for unit in units for reading in source.read(unit, 10) for value in reading.batch.column("a").to_pylist()]
+    assert found == [1, 2]

@@ -37,6 +37,7 @@ REFUSED = [
         "column `k` is neither grouped nor aggregated; add it to GROUP BY",
     ),
     ("SELECT sum(k) OVER (PARTITION BY g) AS n FROM A", "sum", "window functions (OVER) are not supported; aggregate in a window"),
+    ("SELECT summ(v) AS x, g FROM A [RANGE 1 MINUTE] GROUP BY g", "summ", "no function `summ`; did you mean `sum`?"),
     ("SELECT pric FROM Bid", "pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT Bid.pric FROM Bid", "Bid.pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT X.price FROM Bid", "X.price", "no stream or alias `X`; there is `Bid`"),

@@ -136,3 +136,14 @@ def test_a_value_punctuation_purges_a_join_of_unequal_integers() -> None:
     live.push("B", (2, True, 1))
     live.settle()
     assert live.held == 2
+
+
+def test_history_in_a_watched_directory_waits_for_its_own_tuples() -> None:
+    """Old data under today's clock: nothing may be called late because time has passed here."""
+    live = Live(A.replace("ORDERED", "SLACK 30 SECONDS"), COUNT, now=20_000_000)
+    live.push("A", (1, 5), (1, 12))
+    live.settle()
+    assert live.settle(after=3600) == []
+    live.push("A", (1, 13), (1, 60))
+    assert [row["n"] for row in live.settle()] == [1, 2]
+    assert live.letters == []

@@ -26,12 +26,12 @@ class Result:
 
 
 class Watcher:
-    """Reads new part files of the sinks; a file's own time tells when its results came out."""
+    """Reads what is new in the part files of the sinks; a file's own time tells when its last results came out."""
 
     def __init__(self, directory: str, auction: Auction) -> None:
         self.directory = directory
         self.auction = auction
-        self.read: set[str] = set()
+        self.read: dict[str, int] = {}
         self.results: list[Result] = []
 
     def look(self) -> list[Result]:
@@ -42,12 +42,15 @@ class Watcher:
             names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
             for name in names:
                 path = os.path.join(folder, name)
-                if path in self.read or not name.endswith(".jsonl"):
+                size, seen = os.stat(path).st_size, os.stat(path).st_mtime
+                if not name.endswith(".jsonl") or size == self.read.get(path, 0):
                     continue
-                self.read.add(path)
-                seen = os.stat(path).st_mtime
                 with open(path) as file:
-                    fresh += [self._result(sink, json.loads(line), seen) for line in file]
+                    file.seek(self.read.get(path, 0))
+                    text = file.read()
+                whole = text[: text.rfind("\n") + 1]
+                self.read[path] = self.read.get(path, 0) + len(whole.encode())
+                fresh += [self._result(sink, json.loads(line), seen) for line in whole.splitlines()]
         self.results += fresh
         return fresh
 

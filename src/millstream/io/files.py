@@ -26,9 +26,7 @@ def found_files(owner: str, path: str) -> list[str]:
     """The files this path stands for, in name order; names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
     try:
         if os.path.isdir(path):
-            with os.scandir(path) as entries:
-                names = sorted(entry.name for entry in entries if _visible(entry.name) and entry.is_file())
-            return [os.path.join(path, name) for name in names]
+            return sorted(_walk(path))
         if os.path.exists(path):
             return [path]
         if glob.has_magic(path):
@@ -36,6 +34,16 @@ def found_files(owner: str, path: str) -> list[str]:
     except OSError as error:
         raise SourceProblem(f"{owner}: can not read {path}: {error.strerror}") from error
     raise SourceProblem(f"{owner}: there is no file or directory {path}", hint="check the option `path`")
+
+
+def _walk(path: str) -> Iterator[str]:
+    """The files of a directory and of those below it, such as `dt=2026-01-01`."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if _visible(entry.name) and entry.is_dir():
+                yield from _walk(entry.path)
+            elif _visible(entry.name) and entry.is_file():
+                yield entry.path
 
 
 def _visible(name: str) -> bool:

@@ -198,8 +198,8 @@ class ClauseParser(QueryParser):
             return Ets("every", period, self._skew())
         raise unexpected(self.found(), self.place(), "ETS ON DEMAND, ETS EVERY <duration> or ETS NONE")
 
-    def _skew(self) -> int:
-        return self.duration() if self._match_text_seq("SKEW") else 0
+    def _skew(self) -> int | None:
+        return self.duration() if self._match_text_seq("SKEW") else None
 
 
 def _find(name: str, columns: tuple[Column, ...]) -> Column | None:

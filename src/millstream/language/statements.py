@@ -41,11 +41,11 @@ class Punctuate:
 
 @dataclass(frozen=True)
 class Ets:
-    """When enabling timestamps are made; `period` and `skew` are microseconds."""
+    """When enabling timestamps are made; `period` and `skew` are microseconds, and a skew that was not declared is None."""
 
     policy: Literal["on-demand", "every", "none"] = "on-demand"
     period: int | None = None
-    skew: int = 0
+    skew: int | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from millstream.core.types import HIDDEN
-from millstream.errors import PlanProblem, UnsupportedProblem
+from millstream.errors import NameProblem, PlanProblem, UnsupportedProblem
+from millstream.expressions.registry import FUNCTIONS as SCALARS
 from millstream.language import place_of
 from millstream.plan.nodes import Aggregate, Call, Node, Windowed
 from millstream.plan.rules.recognise_windows import checked_window
@@ -50,6 +51,9 @@ def with_known_aggregates(query: exp.Select) -> exp.Select:
             return exp.LogicalOr(this=node.this.this)
         if isinstance(node, exp.Anonymous) and node.name.lower() in OTHER_NAMES and len(node.expressions) == 1:
             return OTHER_NAMES[node.name.lower()](this=node.expressions[0])
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in SCALARS:
+            known = [*FUNCTIONS.values(), *OTHER_NAMES, "stddev", "variance", "count_if", *SCALARS]
+            raise NameProblem.unknown("function", node.name, known, place=place_of(node))
         return node
 
     changed = query.transform(visit, copy=True)

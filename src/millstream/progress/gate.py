@@ -32,6 +32,8 @@ class Broken:
     unit: Unit
     before: int = MIN_TIME
     """All tuples before this time."""
+    by_clock: bool = False
+    """True when that promise was an enabling timestamp."""
     tuples: tuple[tuple[int, str], ...] = ()
     """The arrival number in the unit and the promise, for tuples whose value was closed."""
 
@@ -76,6 +78,7 @@ class Gate:
         if self.registers.get("unit", -1) != step.unit.number:
             self.registers["unit"] = step.unit.number
             self.registers["before"] = self.mark
+            self.registers["before by clock"] = int(self.mark > self.tuples_mark)
             self.registers["rows before"] = self.registers.get("rows", 0)
         before = int(self.registers.get("before", MIN_TIME))
         batch = self._numbered(self.guard.without(self._punctual(block.batch, before)))
@@ -131,4 +134,6 @@ class Gate:
         tuples = tuple(sorted(self.suspects.items()))
         self.suspects = {}
         overtaken = before if self.speaks and step.low < before else MIN_TIME
-        return [Broken(self.stream.name, step.unit, overtaken, tuples)] if tuples or overtaken > MIN_TIME else []
+        if not tuples and overtaken == MIN_TIME:
+            return []
+        return [Broken(self.stream.name, step.unit, overtaken, bool(self.registers.get("before by clock", 0)), tuples)]

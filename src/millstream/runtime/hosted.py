@@ -46,6 +46,7 @@ class HostedProgram:
     """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
     _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
+    _lags: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_ingests": {}, "_notes": {}}
@@ -63,13 +64,14 @@ class HostedProgram:
 
     def ingest(self, stream: int, unit: Unit, entered: int = 0) -> Iterator[Outcome]:
         """One unit, packed per bucket. Every bucket hears how far the unit came, even those it has no tuples for."""
+        arrived = self.sources[stream][1].arrived(unit) or entered
         for part, piece in enumerate(self._ingest(stream).read(unit, entered)):
-            yield self._packed(piece, part)
+            yield self._packed(piece, part, arrived)
 
     def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
-        yield self._packed(self._ingest(stream).mark(unit_number, mark), 0)
+        yield self._packed(self._ingest(stream).mark(unit_number, mark), 0, 0)
 
-    def _packed(self, piece: Piece, part: int) -> Outcome:
+    def _packed(self, piece: Piece, part: int, arrived: int) -> Outcome:
         packets = []
         for arrival in piece.arrivals:
             order = (arrival.step.unit.number, part, 0)
@@ -77,7 +79,10 @@ class HostedProgram:
             home = arrival.step.unit.number % self.buckets
             for bucket, block in spread(arrival.block, arrival.crossing, self.buckets, home, everyone):
                 packets.append(Packet(bucket, arrival.crossing.number, order, pack(block, arrival.step)))
-        note = Note(INGEST, read=((piece.stream, piece.rows),)) if piece.rows else None
+        note = None
+        if piece.rows:
+            lag = piece.lag(arrived)
+            note = Note(INGEST, read=((piece.stream, piece.rows),), lags=() if lag is None else ((piece.stream, lag),))
         return Outcome(tuple(packets), (), piece.letters, note)
 
     def stage(self, index: int, bucket: int) -> HostedStage:
@@ -88,13 +93,15 @@ class HostedProgram:
         for note in notes:
             for stream, rows in note.read:
                 self.read[stream] = self.read.get(stream, 0) + rows
+            for stream, lag in note.lags:
+                self._lags[stream] = max(self._lags.get(stream, lag), lag)
             if note.stage != INGEST:
                 self._notes[note.stage, note.bucket] = note
         if self.notes_path and self._notes:
             waits = any(note.held for note in self._notes.values())
             temporary = self.notes_path + ".new"
             with open(temporary, "w") as file:
-                json.dump({"waits": waits, "marks": self.marks}, file)
+                json.dump({"waits": waits, "marks": self.marks, "lags": self._lags}, file)
             os.replace(temporary, self.notes_path)
 
     @property
@@ -124,7 +131,8 @@ class HostedProgram:
         if not told["waits"] and declared.ets.policy == "on-demand":
             return None
         last = MIN_TIME if state["mark"] is None else int(state["mark"])
-        made = enabling_timestamp(declared, int(told["marks"].get(declared.name, MIN_TIME)), int(state["arrived"]), now, last)
+        mark, lag = int(told["marks"].get(declared.name, MIN_TIME)), told["lags"].get(declared.name)
+        made = enabling_timestamp(declared, mark, int(state["arrived"]), now, last, lag)
         # A micro-batch costs Spark 0.2 s: finer steps would only keep it busy.
         return None if made is None or made < last + ETS_STEP else made
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import SEQUENCE, to_axis
+from millstream.core.types import MAX_TIME, SEQUENCE, to_axis
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Source, Unit
 from millstream.operators.edges import Enter
@@ -41,6 +41,17 @@ class Piece:
     stream: str = ""
     rows: int = 0
     """What was read: tuples, marker rows and what became a letter."""
+
+    def lag(self, arrived: int) -> int | None:
+        """How old the oldest tuple of the unit was when it arrived; None when there is none."""
+        low = min((arrival.step.low for arrival in self.arrivals), default=MAX_TIME)
+        return None if low == MAX_TIME else arrived - low
+
+
+def older(one: int | None, other: int | None) -> int | None:
+    """The greater of two lags, of which either may be unknown."""
+    known = [lag for lag in (one, other) if lag is not None]
+    return max(known, default=None)
 
 
 class Ingest:
@@ -95,6 +106,7 @@ class Ingest:
         arrivals = Arrivals(self.stream, broken.unit, 0)
         promises = dict(broken.tuples)
         overtaken = Punctuation.linear(self.stream.time, broken.before).shown(self.stream.schema)
+        clock = ", an enabling timestamp made from the clock" if broken.by_clock else ""
         letters = []
         for reading in self.source.read(broken.unit, self.batch_size):
             # Those that are late within the unit were reported where it was read, and are not in the block any more.
@@ -105,9 +117,8 @@ class Ingest:
             for row in np.flatnonzero(early | np.isin(numbers, list(promises))):
                 line = None if reading.lines is None else int(reading.lines[int(numbers[row]) - first])
                 text = overtaken if early[row] else promises[int(numbers[row])]
-                letters.append(
-                    DeadLetter(self.stream.name, "late", f"it came after {text}", reading.file, line, text, as_json(block.batch, int(row)))
-                )
+                reason = f"it came after {text}" + (clock if early[row] else "")
+                letters.append(DeadLetter(self.stream.name, "late", reason, reading.file, line, text, as_json(block.batch, int(row))))
         return letters
 
 

@@ -31,6 +31,8 @@ class Note:
     bucket: int = 0
     read: tuple[tuple[str, int], ...] = ()
     """Tuples read since the last note, by stream."""
+    lags: tuple[tuple[str, int], ...] = ()
+    """How old tuples were when they arrived, at most, by stream."""
     held: int = 0
     """Tuples and groups that wait here for progress."""
     marks: tuple[tuple[str, int], ...] = ()

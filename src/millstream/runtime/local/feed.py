@@ -8,7 +8,7 @@ from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io.contract import Position, Source, Unit
 from millstream.progress.ets import enabling_timestamp
-from millstream.runtime.ingest import Ingest, Piece
+from millstream.runtime.ingest import Ingest, Piece, older
 
 
 class Feed:
@@ -29,6 +29,8 @@ class Feed:
         self.arrived: int | None = None
         self.last_arrival = 0
         """When a tuple came last, by the clock: an enabling timestamp grows from there."""
+        self.lag: int | None = None
+        """How old tuples have been when they arrived, at most."""
 
     def next(self) -> Piece | None:
         """The next piece, or None when there is nothing to read now."""
@@ -70,12 +72,13 @@ class Feed:
             self.mark = max(self.mark, arrival.step.mark)
         if piece.rows:
             self.last_arrival = self.arrived or self.clock.now()
+            self.lag = older(self.lag, piece.lag(self.last_arrival))
 
     def enable(self) -> Piece | None:
         """An enabling timestamp, because this stream is silent and holds others back."""
         if self.ended:
             return None
-        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled)
+        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled, self.lag)
         if made is None:
             return None
         self.enabled = made
