@@ -17,6 +17,7 @@ class Setting:
     kind: type
     meaning: str
     choices: tuple[str, ...] = ()
+    least: int = 0
 
 
 SETTINGS = {
@@ -24,7 +25,7 @@ SETTINGS = {
     for s in (
         Setting("execution.order", "out-of-order", str, "whether operators wait for order", ("out-of-order", "in-order")),
         Setting("execution.strategy", "depth-first", str, "which operator runs next", ("depth-first", "breadth-first", "round-robin")),
-        Setting("execution.batch", 65536, int, "tuples a source reads at once"),
+        Setting("execution.batch", 65536, int, "tuples a source reads at once", least=1),
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
@@ -45,8 +46,8 @@ class Settings:
         setting = SETTINGS.get(name.lower())
         if setting is None:
             raise NameProblem.unknown("setting", name, SETTINGS, place=place)
-        if setting.kind is int and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-            raise TypeProblem(f"{name} takes a whole number of at least 0, not {value!r}", place=place)
+        if setting.kind is int and (isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value < 2**31):
+            raise TypeProblem(f"{name} takes a whole number of at least {setting.least}, not {value!r}", place=place)
         if setting.kind is bool and not isinstance(value, bool):
             raise TypeProblem(f"{name} takes true or false, not {value!r}", place=place)
         if setting.kind is str and not isinstance(value, str):

@@ -19,6 +19,14 @@ MISTAKES = {
         STREAM + SINK + "INSERT INTO Out SELECT price FROM Bit;",
         "pipeline.sql: statement 3, line 5, column 35: no stream, table or view `Bit`; did you mean `Bid`?",
     ),
+    "a sink where a stream reads": (
+        STREAM + SINK.replace("'out'", "'bids/out'") + QUERY,
+        "sink Out would write into ",
+    ),
+    "batches of nothing": (
+        "SET execution.batch = 0;",
+        "pipeline.sql: statement 1, line 1, column 1: execution.batch takes a whole number of at least 1, not 0",
+    ),
     "unknown sink": (
         STREAM + SINK + "INSERT INTO Aut SELECT price FROM Bid;",
         "pipeline.sql: statement 3, line 5, column 1: no sink `Aut`",

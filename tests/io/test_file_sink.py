@@ -249,3 +249,15 @@ def test_missing_permission(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(SinkProblem, match="permission denied"):
         sink_at(tmp_path / "out").check(A)
+
+
+def test_overwriting_spares_what_no_run_has_written(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SinkProblem, match=r"holds `notes.txt`, which is no result of ours"):
+        open_sink("O", {"path": str(tmp_path), "format": "jsonl", "mode": "overwrite"}).check(pa.schema([("a", pa.int64())]))
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_a_path_must_not_be_empty() -> None:
+    with pytest.raises(SinkProblem, match="the option `path` is empty"):
+        open_sink("O", {"path": "", "connector": "file", "format": "jsonl"})

@@ -17,7 +17,7 @@ from millstream.io.files import guess_format, local_path
 from millstream.io.options import Options
 from millstream.io.read.values import type_name
 from millstream.io.readers import FILE_FORMATS, csv_characters
-from millstream.io.staging import STAGED, Staging, safe, writing
+from millstream.io.staging import RECORDS, STAGED, Staging, safe, writing
 from millstream.io.write.csv import CsvEncoder
 from millstream.io.write.jsonl import JsonlEncoder
 from millstream.io.write.parquet import ParquetFileWriter
@@ -78,11 +78,19 @@ class FileSink:
         if used and self.mode == "error" and not self.staging.claimed():
             hint = "choose another path, remove it, or set mode = 'append' or 'overwrite'"
             raise SinkProblem(f"{self.owner}: {self.path} exists and is not empty", hint=hint)
+        if used and self.mode == "overwrite" and not self.staging.claimed() and (others := self._others()):
+            hint = "overwriting removes only what a run has written; choose another path, or remove it yourself"
+            raise SinkProblem(f"{self.owner}: {self.path} holds `{others[0]}`, which is no result of ours", hint=hint)
         above = self.path
         while not os.path.exists(above):
             above = os.path.dirname(above)
         if not os.access(above, os.W_OK | os.X_OK):
             raise SinkProblem(f"{self.owner}: can not write {above}: permission denied", hint="choose another path")
+
+    def _others(self) -> list[str]:
+        """What is in the directory and was not written by a run."""
+        ours = (STAGED, RECORDS, "_SUCCESS")
+        return sorted(name for name in os.listdir(self.path) if name not in ours and not name.startswith("part-"))
 
     def _check_types(self, schema: pa.Schema) -> None:
         if self.format == "text" and len(schema) != 1:

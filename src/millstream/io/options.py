@@ -36,8 +36,8 @@ class Options:
 
     def required(self, name: str) -> str:
         value = self.text(name)
-        if value is None:
-            raise self.wrong(f"the option `{name}` is missing", f"add {name} = '...' to WITH")
+        if value is None or not value.strip():
+            raise self.wrong(f"the option `{name}` is {'missing' if value is None else 'empty'}", f"add {name} = '...' to WITH")
         return value
 
     def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str | None:

@@ -10,14 +10,14 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
-from millstream.errors import MillstreamError, SetupProblem
+from millstream.errors import MillstreamError, SetupProblem, SinkProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, LetterBox, SocketSource, open_sink, open_source
+from millstream.io import FileSink, FileSource, LetterBox, SocketSource, open_sink, open_source
 from millstream.io.contract import DeadLetter, Sink, Source
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
@@ -68,6 +68,7 @@ class Launch:
             if number not in entries:
                 entries[number] = (entry, _sink(entry, vertex.config.schema, run))
         sinks = [entries[number][1] for number in sorted(entries)]
+        _keep_apart(sources.values(), sinks)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
         return cls(graph, sources, sinks, letters, pipeline.settings)
 
@@ -185,6 +186,17 @@ def _with_letters(status: Status, launch: Launch) -> Status:
         launch.letters.finish()
         status.letters_path = launch.letters.path
     return status
+
+
+def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
+    """A sink must not write where a stream reads: the run would eat its own results, or remove its input."""
+    for source in sources:
+        for sink in sinks:
+            if isinstance(source, FileSource) and isinstance(sink, FileSink):
+                above = os.path.commonpath([source.path, sink.path])
+                if above in (source.path, sink.path):
+                    said = f"sink {sink.name} would write into {sink.path}, where stream {source.name} reads {source.path}"
+                    raise SinkProblem(said, hint="choose a path of its own for the sink")
 
 
 def _replayable(source: Source, spool: str) -> Source:
