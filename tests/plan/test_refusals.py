@@ -38,6 +38,8 @@ REFUSED = [
     ),
     ("SELECT sum(k) OVER (PARTITION BY g) AS n FROM A", "sum", "window functions (OVER) are not supported; aggregate in a window"),
     ("SELECT summ(v) AS x, g FROM A [RANGE 1 MINUTE] GROUP BY g", "summ", "no function `summ`; did you mean `sum`?"),
+    ("SELECT count(DISTINCT *) AS n FROM A [RANGE 1 SECOND]", "count", "count(DISTINCT ...) takes one column"),
+    ("SELECT CAST(v AS DECIMAL(x)) AS d FROM A", "v AS", "is not supported; the precision is 1 to 38"),
     ("SELECT pric FROM Bid", "pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT Bid.pric FROM Bid", "Bid.pric", "no column `pric` in Bid; did you mean `price`?"),
     ("SELECT X.price FROM Bid", "X.price", "no stream or alias `X`; there is `Bid`"),

@@ -58,6 +58,8 @@ class FileWords:
     def arrived(self, unit: Unit) -> int | None:
         return None
 
+    def release(self, position: Position) -> None: ...
+
     def finished(self, position: Position) -> bool:
         return bool(position["files"] >= len(self._files()))
 

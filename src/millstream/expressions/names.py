@@ -61,7 +61,7 @@ def type_of(data_type: exp.DataType) -> pa.DataType:
     if isinstance(kind, exp.Interval) or kind == _D.INTERVAL:
         return INTERVAL
     if kind == _D.DECIMAL:
-        sizes = [int(p.name) for p in data_type.expressions]
+        sizes = [int(p.name) if p.name.isdigit() else -1 for p in data_type.expressions]
         precision, scale = [*sizes, 0][:2] if sizes else (10, 0)
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
             raise UnsupportedProblem(

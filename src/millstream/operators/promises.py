@@ -60,11 +60,14 @@ class Closed:
             columns, time, bound = shape
             for key in _keys(punctuation, columns):
                 if len(columns) == 1 and time is None and key[0] is not None and is_axis(self.schema.field(columns[0]).type):
-                    _insert(ranges.setdefault(columns[0], list(self.registers.get(f"{self.name}:{columns[0]}", ()))), int(key[0]))
+                    if columns[0] not in ranges:
+                        ranges[columns[0]] = list(self.registers.get(f"{self.name}:{columns[0]}", ()))
+                    _insert(ranges[columns[0]], int(key[0]))
                 else:
                     name = f"{self.name} by {','.join(columns)} until {time or ''}"
-                    table = tables.setdefault(name, dict(self.registers.get(name, {})))
-                    table[key] = max(table.get(key, MIN_TIME), bound)
+                    if name not in tables:
+                        tables[name] = dict(self.registers.get(name, {}))
+                    tables[name][key] = max(tables[name].get(key, MIN_TIME), bound)
                     self._index(name, columns, time)
         for column, found in ranges.items():
             self.registers[f"{self.name}:{column}"] = tuple(found)

@@ -177,7 +177,7 @@ def _call(part: exp.Expr, name: str) -> Call:
     argument = part.this
     distinct = isinstance(argument, exp.Distinct)
     if distinct:
-        if len(argument.expressions) != 1:
+        if len(argument.expressions) != 1 or isinstance(argument.expressions[0], exp.Star):
             raise UnsupportedProblem(f"{function}(DISTINCT ...) takes one column", place=place_of(part))
         argument = argument.expressions[0]
         distinct = function not in ("min", "max", "bool_and", "bool_or")

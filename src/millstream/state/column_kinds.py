@@ -234,6 +234,8 @@ class ChunkColumn:
 
     def equal(self, rows: Int64s, array: pa.Array, used: int) -> Bools:
         mine = self.take(rows, used)
+        if pa.types.is_null(self._kind):
+            return np.ones(len(rows), dtype=np.bool_)  # all of them are null
         same = pc.fill_null(pc.equal(mine, array), False)
         both_null = pc.and_(pc.is_null(mine), pc.is_null(array))
         return np.asarray(pc.or_(same, both_null).to_numpy(zero_copy_only=False), dtype=np.bool_)

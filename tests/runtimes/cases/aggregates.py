@@ -41,6 +41,13 @@ def aggregate(name: str, feature: str, calls: str, oracle: str | None = None) ->
 
 CASES = [
     Case(
+        "group_by_null",
+        "GROUP BY expressions, aliases and positions",
+        "INSERT INTO Out SELECT NULL AS x, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY NULL;",
+        "SELECT NULL AS x, count(*) AS n, time_bucket(INTERVAL 10 SECONDS, ts) AS window_start,"
+        " time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end FROM A GROUP BY 3, 4",
+    ),
+    Case(
         "other_names",
         "mean, std, every, any, some",
         "INSERT INTO Out SELECT k, mean(v) AS m, std(v) AS s, every(v > 0) AS e, any(v > 50) AS a, some(v < 0) AS o"
