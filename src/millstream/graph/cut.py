@@ -56,17 +56,6 @@ class Cut:
             found.append(self.graph.vertices[found[-1].inputs[0]])
         return found[::-1]
 
-    def describe(self) -> str:
-        """For EXPLAIN SPARK: what runs where, and what is shuffled by which key."""
-        lines = []
-        for stage in range(INGEST, self.stages):
-            lines.append("ingest (mapped where files are read)" if stage == INGEST else f"stage {stage} (transformWithState by bucket)")
-            for c in (c for c in self.into(stage) if c.consumer is not None) if stage != INGEST else []:
-                by = "anywhere" if c.keys is None else f"by {', '.join(c.keys)}" if c.keys else "to one bucket"
-                lines.append(f"  shuffle #{c.producer} -> #{c.consumer} {by}")
-            lines += [f"  #{v.number} {v.config.label}" for v in self.members(stage)]
-        return "\n".join(lines)
-
 
 def cut(graph: Graph) -> Cut:
     wanted = _wanted(graph)

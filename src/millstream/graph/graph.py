@@ -42,7 +42,7 @@ class Graph:
         return [v for v in self.vertices if isinstance(v.config, Deliver)]
 
     def describe(self) -> str:
-        """One line a vertex, for EXPLAIN GRAPH."""
+        """One line a vertex: what a checkpoint must agree with."""
         lines = []
         for v in self.vertices:
             reads = f" <- {', '.join(f'#{i}' for i in v.inputs)}" if v.inputs else ""

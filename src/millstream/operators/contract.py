@@ -64,7 +64,6 @@ class Buffer:
 
     def __init__(self) -> None:
         self._blocks: deque[Block] = deque()
-        self.peak = 0
 
     def put(self, block: Block) -> None:
         self._blocks.append(block)

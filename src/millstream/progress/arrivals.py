@@ -60,7 +60,6 @@ class Arrivals:
     rows: int = 0
     low: int = MAX_TIME
     mark: int = MIN_TIME
-    highest: int = MIN_TIME
     closed: dict[int, dict[Any, int]] = field(default_factory=dict)
     hashes: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
