@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from statistics import median
 from typing import Any
 
-from millstream.errors import DataProblem, NameProblem
-
-NAMES: dict[str, dict[str, str]] = {
-    "local-window": {
-        "millstream": "a 10 s tumbling count per key, local runtime",
-        "duckdb": "the same over the finished table, one thread",
-    },
-    "local-join": {
-        "millstream": "a join on the key within 5 s either way, local runtime",
-        "duckdb": "the same over the finished tables, one thread",
-        "duckdb, time buckets by hand": "the same, with time cut into buckets in the query",
-    },
-}
-ROWS = 12_000_000
-WARM = 200_000
+from millstream.bench.registry import find
+from millstream.bench.tree import Watch
+from millstream.errors import DataProblem
 
 
 @dataclass(frozen=True)
@@ -32,44 +24,55 @@ class Side:
     """What one side of a comparison showed."""
 
     name: str
-    seconds: tuple[float, ...]
     rows: int
-    peak_mb: int
-    answer_rows: int
+    runs: tuple[dict[str, Any], ...]
 
     @property
     def rate(self) -> float:
-        """Tuples a second, by the median run."""
-        return self.rows / median(self.seconds)
+        """Tuples a second, by the median run: once it runs steadily, where that can be told apart from the start."""
+        return median(self.rates)
 
     @property
-    def spread(self) -> tuple[float, float]:
-        return self.rows / max(self.seconds), self.rows / min(self.seconds)
+    def rates(self) -> list[float]:
+        return [run.get("steady", self.rows / run["seconds"]) for run in self.runs]
+
+    @property
+    def whole(self) -> float:
+        """Tuples a second from the start to the end."""
+        return self.rows / float(median(run["seconds"] for run in self.runs))
+
+    def most(self, what: str) -> int | None:
+        found = [run[what] for run in self.runs if what in run]
+        return max(found) if found else None
 
 
-def compare(name: str, *, rows: int = ROWS, repeats: int = 3, tell: Callable[[str], None] = lambda text: None) -> list[Side]:
-    """Each side `repeats` times, taking turns, each in a process of its own on one core; their answers must be equal."""
-    if name not in NAMES:
-        raise NameProblem.unknown("benchmark", name, NAMES)
-    runs: dict[str, list[dict[str, Any]]] = {side: [] for side in NAMES[name]}
-    for number in range(repeats):
-        for side in runs:
-            tell(f"run {number + 1} of {repeats}: {side}")
-            runs[side].append(_measure(name, side, rows))
+def compare(name: str, *, rows: int | None = None, repeats: int = 3, tell: Callable[[str], None] = lambda text: None) -> list[Side]:
+    """Each side `repeats` times, taking turns, each in a process of its own; their answers must be equal."""
+    benchmark = find(name)
+    rows = rows or benchmark.rows
+    runs: dict[str, list[dict[str, Any]]] = {side: [] for side in benchmark.sides}
+    with tempfile.TemporaryDirectory(prefix="millstream-bench-") as folder:
+        import_module(benchmark.module).prepare(name, rows, folder)
+        for number in range(repeats):
+            for side in runs:
+                tell(f"run {number + 1} of {repeats}: {side}")
+                runs[side].append(_measure(name, side, rows, folder))
     answers = {(r["answer_rows"], r["digest"]) for results in runs.values() for r in results}
     if len(answers) != 1:
         raise DataProblem(f"the sides of {name} give different answers: {answers}")
-    return [
-        Side(side, tuple(r["seconds"] for r in results), rows, max(r["peak_mb"] for r in results), results[0]["answer_rows"])
-        for side, results in runs.items()
-    ]
+    return [Side(side, rows, tuple(results)) for side, results in runs.items()]
 
 
-def _measure(name: str, side: str, rows: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "millstream.bench.side", name, side, str(rows), str(min(WARM, rows))]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+def _measure(name: str, side: str, rows: int, folder: str) -> dict[str, Any]:
+    before = set(os.listdir(folder))
+    command = [sys.executable, "-m", "millstream.bench.side", name, side, str(rows), folder]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with Watch(process.pid) as watch:
+        out, err = process.communicate()
+    for made in set(os.listdir(folder)) - before:
+        shutil.rmtree(os.path.join(folder, made), ignore_errors=True)
+    if process.returncode:
+        last = (err.strip().splitlines() or ["no message"])[-1]
         raise DataProblem(f"{name}: {side} failed: {last}", hint="the benchmark needs DuckDB: install millstream[dev]")
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
+    result: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+    return {**result, "peak_bytes": watch.peak}

@@ -10,38 +10,45 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from millstream.bench.compare import NAMES, ROWS, compare
+from millstream.bench.compare import Side, compare
+from millstream.bench.registry import BENCHMARKS
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(NAMES)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    rows: Annotated[int, typer.Option(help="Tuples altogether.")] = ROWS,
+    rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default.")] = None,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
 ) -> None:
-    """Measure one comparison: every side in its own process on one core, answers checked against each other."""
+    """Measure one comparison: every side in its own process, answers checked against each other."""
     sides = compare(name, rows=rows, repeats=repeats, tell=lambda text: print(text, file=sys.stderr))
-    ours = sides[0]
     if as_json:
-        figures = [
-            {
-                "side": s.name,
-                "rows_per_second": round(s.rate),
-                "slowest": round(s.spread[0]),
-                "fastest": round(s.spread[1]),
-                "peak_mb": s.peak_mb,
-                "answer_rows": s.answer_rows,
-                "ratio": round(ours.rate / s.rate, 2),
-            }
-            for s in sides
-        ]
-        print(json.dumps({"benchmark": name, "rows": rows, "repeats": repeats, "sides": figures}, indent=2))
-        return
-    table = Table(title=f"{name}: {rows:,} tuples, {ours.answer_rows:,} results, median of {repeats}")
-    for heading in ("side", "tuples/s", "slowest to fastest", "peak memory", "millstream is faster by"):
-        table.add_column(heading, justify="left" if heading == "side" else "right")
+        figures = [{"side": s.name, "ratio": round(sides[0].rate / s.rate, 2), "runs": s.runs} for s in sides]
+        print(json.dumps({"benchmark": name, "rows": sides[0].rows, "repeats": repeats, "sides": figures}, indent=2))
+    else:
+        Console().print(_table(name, sides, repeats))
+
+
+def _table(name: str, sides: list[Side], repeats: int) -> Table:
+    ours = sides[0]
+    results = ours.runs[0]["answer_rows"]
+    table = Table(title=f"{name}: {ours.rows:,} tuples, {results:,} results, median of {repeats}")
+    on_spark = "steady" in ours.runs[0]
+    columns = ["side", "tuples/s, steady" if on_spark else "tuples/s", "slowest to fastest", "peak memory"]
+    columns += ["tuples/s, with start", "state", "state written"] if on_spark else []
+    for column in [*columns, "millstream is faster by"]:
+        table.add_column(column, justify="left" if column == "side" else "right")
     for s in sides:
-        low, high = s.spread
-        ratio = "" if s is ours else f"{ours.rate / s.rate:.2f} x"
-        table.add_row(s.name, f"{s.rate / 1e6:.2f} M", f"{low / 1e6:.2f} to {high / 1e6:.2f} M", f"{s.peak_mb:,} MB", ratio)
-    Console().print(table)
+        line = [s.name, _rate(s.rate), f"{_rate(min(s.rates))} to {_rate(max(s.rates))}", _megabytes(s.most("peak_bytes"))]
+        if on_spark:
+            line += [_rate(s.whole), _megabytes(s.most("state_bytes")), _megabytes(s.most("state_written"))]
+        table.add_row(*line, "" if s is ours else f"{ours.rate / s.rate:.2f} x")
+    return table
+
+
+def _rate(tuples: float) -> str:
+    return f"{tuples / 1e6:.2f} M" if tuples >= 1e6 else f"{tuples / 1e3:.0f} k"
+
+
+def _megabytes(count: int | None) -> str:
+    return "" if count is None else f"{count / 1e6:,.0f} MB"

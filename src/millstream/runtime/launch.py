@@ -39,6 +39,8 @@ class Status:
     state_bytes: int = 0
     seconds: float = 0.0
     batches: int = 0
+    batch_seconds: float = 0.0
+    """What the last micro-batch took."""
     stopped: bool = False
     letters_path: str | None = None
 
@@ -155,13 +157,14 @@ def run_spark(
 
     began = time.monotonic()
 
-    def status(counted: Mapping[int, int], batches: int) -> Status:
+    def status(counted: Mapping[int, int], batches: int, last: float = 0.0) -> Status:
         written, seconds = launch.written(counted), time.monotonic() - began
-        return Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+        read, out = dict(program.read), sum(written.values())
+        return Status(read, out, written, dict(counts), program.marks, *program.held, seconds, batches, last)
 
     def told(p: Progress) -> None:
         if on_status is not None:
-            on_status(status(p.written, p.batch + 1))
+            on_status(status(p.written, p.batch + 1, p.seconds))
 
     try:
         summary = run_program(

@@ -1,0 +1,61 @@
+"""What can be measured: each benchmark's sides, in the order they run, and the module that runs one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millstream.errors import NameProblem
+
+ROWS = 12_000_000
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A comparison of sides that must give the same answer."""
+
+    module: str
+    """Has `prepare(name, rows, folder)` and `run(name, side, rows, folder)`."""
+    sides: dict[str, str]
+    one_core: bool = False
+    rows: int = ROWS
+
+
+BENCHMARKS = {
+    "local-window": Benchmark(
+        "millstream.bench.local",
+        {
+            "millstream": "a 10 s tumbling count per key, local runtime",
+            "duckdb": "the same over the finished table, one thread",
+        },
+        one_core=True,
+    ),
+    "local-join": Benchmark(
+        "millstream.bench.local",
+        {
+            "millstream": "a join on the key within 5 s either way, local runtime",
+            "duckdb": "the same over the finished tables, one thread",
+            "duckdb, time buckets by hand": "the same, with time cut into buckets in the query",
+        },
+        one_core=True,
+    ),
+    "spark-window": Benchmark(
+        "millstream.bench.spark",
+        {
+            "millstream": "a 10 s tumbling count per key, Spark runtime",
+            "spark": "the same with Spark's own operators, RocksDB state store",
+        },
+    ),
+    "spark-join": Benchmark(
+        "millstream.bench.spark",
+        {
+            "millstream": "a join on the key within 5 s either way, Spark runtime",
+            "spark": "the same with Spark's own operators, RocksDB state store",
+        },
+    ),
+}
+
+
+def find(name: str) -> Benchmark:
+    if name not in BENCHMARKS:
+        raise NameProblem.unknown("benchmark", name, BENCHMARKS)
+    return BENCHMARKS[name]
