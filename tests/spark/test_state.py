@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import toy
 
 from millstream.runtime.program import Packet
+from millstream.runtime.spark import shelf
 from millstream.runtime.spark import stage as stages
-from millstream.runtime.spark.stage import BucketProcessor, Hot, Store, attach, save
+from millstream.runtime.spark.stage import BucketProcessor, Store, attach, leave, save
 
 
 class MapInMemory:
@@ -38,10 +40,11 @@ class Handle:
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    stages._hot.clear()
+def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
+    monkeypatch.setattr(shelf, "base", lambda: str(tmp_path))
+    stages._kept.clear()
     yield Store(Handle())
-    stages._hot.clear()
+    stages._kept.clear()
 
 
 def packets(word: str, number: int) -> list[Packet]:
@@ -55,44 +58,56 @@ def batch(program, store: Store, word: str, *, hot: bool = True, fail: bool = Fa
         return stage
     head = save(stage, head, store)
     if hot:
-        stages._hot["run", 0, 0] = Hot(stage, head.token, head.end)
+        leave("run", 0, 0, stage, head.token)
     return stage
+
+
+def counts(store: Store) -> dict[str, int]:
+    """What the next worker finds."""
+    stage, head = attach(program(), "run", 0, 0, store)
+    found = dict(stage.counts)
+    leave("run", 0, 0, stage, head.token)
+    return found
 
 
 def program(**settings: Any):
     return toy.ToyProgram((("w", None),), (), **settings)
 
 
-def test_hot_state_is_used_while_it_is_the_stored_one(store: Store) -> None:
-    first = batch(program(), store, "a")
-    assert batch(program(), store, "a") is first
+@pytest.mark.parametrize("same_worker", [True, False])
+def test_hot_state_is_used_while_it_is_the_stored_one(store: Store, same_worker: bool) -> None:
+    batch(program(), store, "a")
+    if not same_worker:
+        stages._kept.clear()
+    second = batch(program(), store, "a")
+    assert counts(store) == {"a": 2} and second.restored == 0
+
+
+def test_a_shelf_without_room_leaves_the_state_with_the_worker(store: Store) -> None:
+    first = batch(program(forgetful=True), store, "a")
+    assert batch(program(forgetful=True), store, "a") is first
     assert first.counts == {"a": 2} and first.restored == 0
+    stages._kept.clear()
+    assert batch(program(forgetful=True), store, "a").restored == 2
 
 
-def test_a_new_worker_rebuilds(store: Store) -> None:
+def test_a_new_host_rebuilds(store: Store) -> None:
     for _ in range(3):
         batch(program(), store, "a", hot=False)
-    again = batch(program(), store, "b")
+    again = batch(program(), store, "b", hot=False)
     assert again.counts == {"a": 3, "b": 1} and again.restored == 3
 
 
 def test_the_leftover_of_a_failed_attempt_is_never_used(store: Store) -> None:
     batch(program(), store, "a")
     batch(program(), store, "x", fail=True)
-    assert batch(program(), store, "b").counts == {"a": 1, "b": 1}
-    stage, head = attach(program(), "run", 0, 0, store)
-    stages._hot["run", 0, 0] = Hot(stage, b"of an attempt that was not committed", head.end)
-    assert batch(program(), store, "c").counts == {"a": 1, "b": 1, "c": 1}
-
-
-def test_a_worker_left_behind_reads_only_what_it_missed(store: Store) -> None:
-    old = batch(program(), store, "a")
-    left = stages._hot.pop(("run", 0, 0))
-    for _ in range(3):
-        batch(program(), store, "b", hot=False)
-    stages._hot["run", 0, 0] = left
-    assert batch(program(), store, "c") is old
-    assert old.counts == {"a": 1, "b": 3, "c": 1} and old.restored == 3
+    batch(program(), store, "b")
+    assert counts(store) == {"a": 1, "b": 1}
+    stage, _ = attach(program(), "run", 0, 0, store)
+    stage.run(packets("x", 0))
+    leave("run", 0, 0, stage, b"of an attempt that was not committed")
+    batch(program(), store, "c")
+    assert counts(store) == {"a": 1, "b": 1, "c": 1}
 
 
 def test_snapshots_replace_the_log(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +118,7 @@ def test_snapshots_replace_the_log(store: Store, monkeypatch: pytest.MonkeyPatch
         batch(program(padding=150), store, "a", hot=False)
         sizes.append(len(store.map.values))
     assert max(sizes) < 25 and sizes != sorted(sizes)
-    assert batch(program(), store, "b").counts == {"a": 40, "b": 1}
+    assert batch(program(), store, "b", hot=False).counts == {"a": 40, "b": 1}
 
 
 def test_nothing_changed_nothing_written(store: Store) -> None:

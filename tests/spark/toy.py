@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -157,6 +158,13 @@ class MemoryWriter:
     def abort(self) -> None: ...
 
 
+class NoRoom:
+    """A state that finds no room on the shelf."""
+
+    def __reduce__(self) -> Any:
+        raise OSError(errno.ENOSPC, "no room")
+
+
 class CountStage:
     """Counts per key; at the end of all streams, gives the counts: to the next stage or to the sink."""
 
@@ -202,7 +210,7 @@ class CountStage:
         if self.program.forgetful:  # as if every worker were a new one
             from millstream.runtime.spark import stage
 
-            stage._hot.clear()
+            stage._kept.clear()
 
     def _onward(self) -> Iterator[Packet]:
         for bucket in range(self.program.buckets):
@@ -223,6 +231,7 @@ class CountStage:
         return pack({"counts": list(self.counts.items()), "ends": sorted(self.ends)})
 
     def restore(self, segments: Iterable[bytes]) -> None:
+        self.counts, self.ends = Counter(), set()
         for segment in segments:
             self.restored += 1
             state = json.loads(segment)
@@ -230,8 +239,11 @@ class CountStage:
             for key, count in state["counts"]:
                 self.counts[key] += count
 
-    def advance(self, segments: Iterable[bytes]) -> None:
-        self.restore(segments)
+    def contents(self) -> object:
+        return NoRoom() if self.program.forgetful else (dict(self.counts), set(self.ends))
+
+    def adopt(self, contents: Any) -> None:
+        self.counts, self.ends = Counter(contents[0]), contents[1]
 
 
 def home(key: str, buckets: int) -> int:

@@ -56,8 +56,6 @@ class Container(Protocol):
 
     def restore(self, segments: Iterable[bytes]) -> None: ...
 
-    def advance(self, segments: Iterable[bytes]) -> None: ...
-
 
 class Buffer:
     """The blocks waiting on one arc."""

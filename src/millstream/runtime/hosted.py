@@ -212,9 +212,13 @@ class HostedStage:
         for container, log in zip(self.running.state, self._logs(segments), strict=True):
             container.restore(log)
 
-    def advance(self, segments: Iterable[bytes]) -> None:
-        for container, log in zip(self.running.state, self._logs(segments), strict=True):
-            container.advance(log)
+    def contents(self) -> list[dict[str, Any]]:
+        return [dict(vars(container)) for container in self.running.state]
+
+    def adopt(self, contents: object) -> None:
+        assert isinstance(contents, list)
+        for container, content in zip(self.running.state, contents, strict=True):
+            vars(container).update(content)
 
     def _logs(self, segments: Iterable[bytes]) -> list[list[bytes]]:
         """The segments of each container."""

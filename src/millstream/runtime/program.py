@@ -65,8 +65,11 @@ class Stage(Protocol):
     def restore(self, segments: Iterable[bytes]) -> None:
         """Rebuild the state from a snapshot (or nothing) and the changes that followed it."""
 
-    def advance(self, segments: Iterable[bytes]) -> None:
-        """Follow what another process has written since: a bucket that moves between workers catches up."""
+    def contents(self) -> object:
+        """The whole state as it is in memory: arrays and small values, to be pickled or mapped by another process."""
+
+    def adopt(self, contents: object) -> None:
+        """Go on with what `contents` gave, perhaps in another process."""
 
 
 class Program(Protocol):

@@ -191,7 +191,6 @@ class GroupTable:
         self._living -= len(groups)
         if self._journal:
             self._gone.append(self._serials[groups[groups < self._written]])
-            self._serials[groups] = -1  # another copy may give the number of a group never written to one of its own
 
     # -- accumulators ---------------------------------------------------------------------------------------------
 
@@ -281,13 +280,12 @@ class GroupTable:
         """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
         keeps_journal, self._journal = self._journal, True
         self._clear()
-        self.advance(segments)
+        self._follow(segments)
         self._journal = keeps_journal
         if not keeps_journal:
             self._serials, self._touched = _NONE, np.empty(0, dtype=np.bool_)
 
-    def advance(self, segments: Iterable[bytes]) -> None:
-        """Follow the changes that came after the state at hand was written."""
+    def _follow(self, segments: Iterable[bytes]) -> None:
         for segment in segments:
             header, (numbers, gone, key_batch, *states) = journals.unpack(segment)
             if header["kind"] == "snapshot":

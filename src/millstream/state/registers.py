@@ -86,12 +86,7 @@ class Registers:
 
     def restore(self, segments: Iterable[bytes]) -> None:
         """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
-        self._values.clear()
-        self.advance(segments)
-
-    def advance(self, segments: Iterable[bytes]) -> None:
-        """Follow the changes that came after the state at hand was written."""
-        self._touched.clear()
+        self._values, self._touched = {}, set()
         for segment in segments:
             deleted, kept = pickle.loads(segment)
             if deleted == _FORGET:

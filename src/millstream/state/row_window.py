@@ -135,7 +135,6 @@ class RowWindow:
         self._living -= len(rows)
         if self._journal:
             self._gone.append(self._serials[rows[rows < self._written]])
-            self._serials[rows] = -1  # another copy may give the number of a row that was never written to a row of its own
 
     # -- by value -------------------------------------------------------------------------------------------------
 
@@ -230,13 +229,12 @@ class RowWindow:
         """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
         keeps_journal, self._journal = self._journal, True
         self._clear()
-        self.advance(segments)
+        self._follow(segments)
         self._journal = keeps_journal
         if not keeps_journal:
             self._serials = _NONE
 
-    def advance(self, segments: Iterable[bytes]) -> None:
-        """Follow the changes that came after the state at hand was written."""
+    def _follow(self, segments: Iterable[bytes]) -> None:
         for segment in segments:
             header, (numbers, batch, gone, flagged) = journals.unpack(segment)
             if header["kind"] == "snapshot":

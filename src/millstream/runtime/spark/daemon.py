@@ -6,6 +6,8 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
+from millstream.runtime.spark.shelf import sweep
+
 WARM = (
     "numpy",
     "numba",
@@ -35,4 +37,5 @@ if __name__ == "__main__":
     from pyspark import daemon
 
     warm_up()
+    sweep()
     daemon.manager()

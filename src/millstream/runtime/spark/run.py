@@ -21,7 +21,7 @@ from pyspark.sql.streaming import StreamingQuery
 from millstream.errors import MillstreamError
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
-from millstream.runtime.spark import sink, wire
+from millstream.runtime.spark import shelf, sink, wire
 from millstream.runtime.spark.failures import unseal
 from millstream.runtime.spark.session import DYNAMIC, get_session
 from millstream.runtime.spark.sink import Delivery
@@ -71,8 +71,9 @@ def run_program(
     base = spark or get_session(master)
     place = checkpoint or tempfile.mkdtemp(prefix="millstream-checkpoint-")
     commits = Commits(program, on_letters)
+    shipment = wire.Shipment.pack(program, uuid.uuid4().hex)
     try:
-        query = _start(base, program, place, name, commits, units_per_batch, durable=checkpoint is not None)
+        query = _start(base, program, shipment, place, name, commits, units_per_batch, durable=checkpoint is not None)
         try:
             batches, stopped = _follow(query, commits, on_progress, stop_event)
         finally:
@@ -86,6 +87,7 @@ def run_program(
             raise commits.failure from None
         raise unseal(_text(commits.failure or error)) from error
     finally:
+        shelf.remove(shipment.run)
         if checkpoint is None:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -126,7 +128,15 @@ class Commits:
 
 
 def _start(
-    base: SparkSession, program: Program, place: str, name: str | None, commits: Commits, units: int | None, *, durable: bool
+    base: SparkSession,
+    program: Program,
+    shipment: wire.Shipment,
+    place: str,
+    name: str | None,
+    commits: Commits,
+    units: int | None,
+    *,
+    durable: bool,
 ) -> StreamingQuery:
     spark = base.newSession()
     for key, value in DYNAMIC.items():
@@ -136,7 +146,6 @@ def _start(
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
     spark.dataSource.register(MillstreamSource)
 
-    shipment = wire.Shipment.pack(program, uuid.uuid4().hex)
     options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism)
     frame = spark.readStream.format(FORMAT).options(**options).load()
     for index in range(program.stages):

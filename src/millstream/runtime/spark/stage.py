@@ -1,4 +1,4 @@
-"""A stage of a program as a stateful processor: hot state in the worker, the truth in Spark's state store."""
+"""A stage of a program as a stateful processor: hot state on the host's shelf, the truth in Spark's state store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from millstream.runtime.program import Program, Stage
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.buckets import bucket_numbers
 from millstream.runtime.spark.failures import sealed
+from millstream.runtime.spark.shelf import Shelf, let_go
 from millstream.runtime.spark.sink import delivered
 
 if TYPE_CHECKING:
@@ -44,21 +45,21 @@ class Head:
 
 
 @dataclass
-class Hot:
-    """A running stage in this process, and which stored state it equals."""
+class Kept:
+    """A stage that this process has built. Its state is on the shelf, unless that had no room for it."""
 
     stage: Stage
-    token: bytes
-    end: int
+    token: bytes | None = None
+    """Which stored state the stage holds, if any."""
 
 
-_hot: dict[tuple[str, int, int], Hot] = {}
-"""By run, stage and bucket. Spark does not pin buckets to workers, so each worker may hold an old one of each."""
+_kept: dict[tuple[str, int, int], Kept] = {}
+"""By run, stage and bucket."""
 
 
 def _forget(run: str) -> None:
-    for key in [key for key in _hot if key[0] == run]:
-        del _hot[key]
+    for key in [key for key in _kept if key[0] == run]:
+        del _kept[key]
 
 
 wire.on_forget.append(_forget)
@@ -88,9 +89,6 @@ class Store:
         for _, pieces in groupby((self._piece(number) for number in range(start, end)), key=lambda piece: piece[0]):
             yield b"".join(data for _, data in pieces)
 
-    def token(self, number: int) -> bytes:
-        return self._piece(number)[0]
-
     def append(self, head: Head, data: bytes) -> Head:
         return self._write(head, data, head.base, head.snapshot, head.logged + len(data))
 
@@ -119,19 +117,31 @@ _NUMBERS = struct.Struct("<4q")
 
 
 def attach(program: Program, run: str, index: int, bucket: int, store: Store) -> tuple[Stage, Head]:
-    """The stage with the state the store tells of: hot as it is, brought up to date, or rebuilt."""
+    """The stage with the state the store tells of: hot from the shelf, or rebuilt."""
     head = store.head()
     # Taken out until the work is done: whatever fails on the way leaves no half-changed state behind.
-    hot = _hot.pop((run, index, bucket), None)
-    if hot is not None and hot.token == head.token:
-        return hot.stage, head
-    if hot is not None and head.base < hot.end < head.end and store.token(hot.end - 1) == hot.token:
-        hot.stage.advance(store.segments(hot.end, head.end))
-        return hot.stage, head
+    kept = _kept.pop((run, index, bucket), None)
+    if kept is not None and kept.token is not None and kept.token == head.token:
+        return kept.stage, head
+    contents = Shelf(run, index, bucket).take(head.token)
+    if contents is not None:
+        stage = program.stage(index, bucket) if kept is None else kept.stage
+        stage.adopt(contents)
+        return stage, head
     stage = program.stage(index, bucket)
     if head.end > head.base:
         stage.restore(store.segments(head.base, head.end))
     return stage, head
+
+
+def leave(run: str, index: int, bucket: int, stage: Stage, token: bytes) -> None:
+    """Put the state on the shelf for the next worker, and keep the stage itself."""
+    if Shelf(run, index, bucket).put(token, stage.contents()):
+        stage.restore(())
+        _kept[run, index, bucket] = Kept(stage)
+    else:
+        _kept[run, index, bucket] = Kept(stage, token)
+    let_go()
 
 
 def save(stage: Stage, head: Head, store: Store) -> Head:
@@ -181,7 +191,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             stage, head = attach(program, self.shipment.run, self.index, bucket, self.store)
             made = list(wire.rows_of(stage.run(packets), program.buckets, epoch, bucket))
             head = save(stage, head, self.store)
-            _hot[self.shipment.run, self.index, bucket] = Hot(stage, head.token, head.end)
+            leave(self.shipment.run, self.index, bucket, stage, head.token)
         onward = chain(passing, made)
         return delivered(program, onward, str(bucket)) if self.last else onward
 

@@ -1,4 +1,4 @@
-"""Spark does not pin buckets to workers: every worker may hold an older copy of a bucket and takes up from the journal what it missed.
+"""Spark does not pin buckets to workers: whoever gets one finds its state on the shelf, or rebuilds it from the journal.
 
 The protocol of `millstream.runtime.spark.stage` is played in one process, with two workers that take turns by chance.
 """
@@ -9,10 +9,9 @@ import importlib
 import random
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from millstream.graph.cut import cut
@@ -23,9 +22,8 @@ from millstream.plan import nodes
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.hosted import HostedProgram
 from millstream.runtime.launch import Launch
-from millstream.state.accumulators import AccumulatorSpec
-from millstream.state.group_table import GroupTable
-from millstream.state.row_window import RowWindow
+from millstream.runtime.spark import shelf
+from millstream.runtime.spark.shelf import Shelf
 from tests.runtimes.case import Case
 from tests.runtimes.cases import SETTLED
 from tests.runtimes.compare import Row, assert_same
@@ -51,13 +49,13 @@ def program_of(case: Case, files: int, buckets: int) -> HostedProgram:
 
 
 class Play:
-    """Micro-batches of a program; `forget` is the chance that a worker has lost its copy and rebuilds it from the journal."""
+    """Micro-batches of a program; `forget` is the chance that a shelf is empty, and the state is rebuilt from the journal."""
 
-    def __init__(self, program: HostedProgram, rng: random.Random, forget: float) -> None:
-        self.program, self.rng, self.forget = program, rng, forget
+    def __init__(self, program: HostedProgram, rng: random.Random, forget: float, root: str) -> None:
+        self.program, self.rng, self.forget, self.root = program, rng, forget, root
         self.stage_of = {c.number: s for s in range(program.stages) for c in program.cut.into(s)}
         self.journals: dict[tuple[int, int], list[bytes]] = {}
-        self.copies: dict[tuple[int, int, int], tuple[Any, int]] = {}
+        self.kept: dict[tuple[int, int, int], Any] = {}
         self.packets: dict[tuple[int, int], list[Any]] = {}
         self.answer: dict[str, list[Row]] = {sink.name: [] for sink in program.sinks}
 
@@ -91,64 +89,36 @@ class Play:
 
     def _work(self, stage: int, bucket: int, packets: list[Any]) -> Any:
         journal = self.journals.setdefault((stage, bucket), [])
+        place = Shelf("run", stage, bucket, self.root)
         worker = self.rng.randrange(2)
-        copy, version = self.copies.pop((stage, bucket, worker), (None, 0))
-        if copy is None or self.rng.random() < self.forget:
-            copy = self.program.stage(stage, bucket)
-            if journal:
-                copy.restore(journal)
-        elif version < len(journal):
-            copy.advance(journal[version:])
-        outcome = copy.run(packets)
-        if (changes := copy.changes()) is not None:
+        own = self.kept.pop((stage, bucket, worker), None) or self.program.stage(stage, bucket)
+        contents = place.take(str(len(journal)).encode())
+        if contents is not None and self.rng.random() >= self.forget:
+            own.adopt(contents)
+        else:
+            own = self.program.stage(stage, bucket)
+            own.restore(journal)
+        outcome = own.run(packets)
+        if (changes := own.changes()) is not None:
             journal.append(changes)
-        self.copies[stage, bucket, worker] = (copy, len(journal))
+        assert place.put(str(len(journal)).encode(), own.contents())
+        own.restore(())
+        self.kept[stage, bucket, worker] = own
         return outcome
-
-
-KEY = pa.schema([("k", pa.int64())])
-
 
 
 @pytest.mark.parametrize("forget", [0.1, pytest.param(0.0, marks=pytest.mark.slow), pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SETTLED)
-def test_answers_do_not_depend_on_which_worker_has_which_copy(name: str, forget: float) -> None:
+def test_answers_do_not_depend_on_where_a_bucket_is(name: str, forget: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "LEAST", 64)
     case = SETTLED[name]
     rng = random.Random(f"{name} {forget}")
     program = program_of(case, files=rng.choice((3, 7, 12)), buckets=rng.choice((1, 3)))
     if program.stages == 0:
         pytest.skip("keeps no state")
-    answer = Play(program, rng, forget).run()
+    answer = Play(program, rng, forget, str(tmp_path)).run()
     if case.rows is not None:
         assert_same(answer["Out"], case.rows, name)
         return
     for sink, query in case.queries().items():
         assert_same(answer[sink], ask(query, case.tables()), name)
-
-
-def test_a_group_that_came_and_went_is_not_taken_for_another() -> None:
-    one, other = (GroupTable(KEY, [AccumulatorSpec("count", None)], journal=True) for _ in range(2))
-    groups, _ = one.upsert([pa.array([1])], np.array([0]))
-    one.update(0, groups)
-    one.discard(groups)
-    assert one.changes() is None
-    groups, _ = other.upsert([pa.array([2])], np.array([0]))
-    other.update(0, groups)
-    one.advance([other.changes()])
-    assert len(one) == len(other) == 1
-
-
-def test_a_row_that_came_and_went_is_not_taken_for_another() -> None:
-    one, other = (RowWindow(KEY, journal=True) for _ in range(2))
-
-    def insert(window: RowWindow, key: int) -> np.ndarray:
-        batch = pa.RecordBatch.from_arrays([pa.array([key])], schema=KEY)
-        return np.array([window.insert(batch, np.array([7], dtype=np.uint64), np.array([0]), np.array([9]))])
-
-    one.discard(insert(one, 1))
-    assert one.changes() is None
-    row = insert(other, 2)
-    one.advance([other.changes()])
-    other.discard(row)
-    one.advance([other.changes()])
-    assert len(one) == len(other) == 0
