@@ -24,6 +24,7 @@ from millstream.runtime.hosted import HostedProgram
 from millstream.runtime.launch import Launch
 from millstream.runtime.spark import shelf
 from millstream.runtime.spark.shelf import Shelf
+from millstream.state import ledger
 from tests.runtimes.case import Case
 from tests.runtimes.cases import SETTLED
 from tests.runtimes.compare import Row, assert_same
@@ -54,7 +55,7 @@ class Play:
     def __init__(self, program: HostedProgram, rng: random.Random, forget: float, root: str) -> None:
         self.program, self.rng, self.forget, self.root = program, rng, forget, root
         self.stage_of = {c.number: s for s in range(program.stages) for c in program.cut.into(s)}
-        self.journals: dict[tuple[int, int], list[bytes]] = {}
+        self.journals: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
         self.kept: dict[tuple[int, int, int], Any] = {}
         self.packets: dict[tuple[int, int], list[Any]] = {}
         self.answer: dict[str, list[Row]] = {sink.name: [] for sink in program.sinks}
@@ -92,16 +93,18 @@ class Play:
         place = Shelf("run", stage, bucket, self.root)
         worker = self.rng.randrange(2)
         own = self.kept.pop((stage, bucket, worker), None) or self.program.stage(stage, bucket)
-        contents = place.take(str(len(journal)).encode())
+        contents = place.take(str(journal[-1:]).encode())
         if contents is not None and self.rng.random() >= self.forget:
             own.adopt(contents)
         else:
             own = self.program.stage(stage, bucket)
             own.restore(journal)
         outcome = own.run(packets)
-        if (changes := own.changes()) is not None:
-            journal.append(changes)
-        assert place.put(str(len(journal)).encode(), own.contents())
+        number = journal[-1][0] + 1 if journal else 1
+        if (changes := own.changes(number)) is not None:
+            journal.append((number, changes.data))
+            self.journals[stage, bucket] = journal = [segment for segment in journal if segment[0] >= changes.since]
+        assert place.put(str(journal[-1:]).encode(), own.contents())
         own.restore(())
         self.kept[stage, bucket, worker] = own
         return outcome
@@ -111,6 +114,7 @@ class Play:
 @pytest.mark.parametrize("name", SETTLED)
 def test_answers_do_not_depend_on_where_a_bucket_is(name: str, forget: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "LEAST", 64)
+    monkeypatch.setattr(ledger, "LEAST", 256)
     case = SETTLED[name]
     rng = random.Random(f"{name} {forget}")
     program = program_of(case, files=rng.choice((3, 7, 12)), buckets=rng.choice((1, 3)))

@@ -110,9 +110,8 @@ def test_the_leftover_of_a_failed_attempt_is_never_used(store: Store) -> None:
     assert counts(store) == {"a": 1, "b": 1, "c": 1}
 
 
-def test_snapshots_replace_the_log(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_that_say_nothing_any_more_are_removed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "PIECE", 100)
-    monkeypatch.setattr(stages, "LEAST_LOG", 1000)
     sizes = []
     for _ in range(40):
         batch(program(padding=150), store, "a", hot=False)

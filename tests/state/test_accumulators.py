@@ -57,7 +57,7 @@ def test_against_python(function: str, kind: pa.DataType) -> None:
             groups, _ = each.upsert([pa.array(keys, type=pa.int64())], np.zeros(size, dtype=np.int64))
             each.update(0, groups, values, mask)
         segment = journalled.changes()
-        segments += [segment] if segment is not None else []
+        segments += [(step, segment.data)] if segment is not None else []
         for i, (key, value) in enumerate(zip(keys, values_of(values), strict=True)):
             kept = groups_of.setdefault(key, [])
             if value is not None and (mask is None or mask[i]):

@@ -38,10 +38,11 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
         elif action == "delete" and name in registers:
             del registers[name], values[name]
         elif action == "snapshot":
-            segments = [registers.snapshot()]
+            whole = registers.changes(1, 1)
+            segments = [(1, whole.data)] if whole is not None else []
         elif action in ("write", "restart"):
             segment = registers.changes()
-            segments += [segment] if segment is not None else []
+            segments += [(len(segments) + 2, segment.data)] if segment is not None else []
             assert registers.changes() is None
             if action == "restart":
                 registers = Registers(journal=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
+from millstream.state.journal import Segment, Segments
 
 ANYWHERE = None
 """A port whose tuples may be in any bucket."""
@@ -50,11 +51,10 @@ class Container(Protocol):
     @property
     def nbytes(self) -> int: ...
 
-    def changes(self) -> bytes | None: ...
+    def changes(self, number: int = 0, since: int = 0) -> Segment | None:
+        """What segment `number` of the journal has to say, so that none before `since` is needed any more; None for nothing."""
 
-    def snapshot(self) -> bytes: ...
-
-    def restore(self, segments: Iterable[bytes]) -> None: ...
+    def restore(self, segments: Segments) -> None: ...
 
 
 class Buffer:

@@ -31,7 +31,10 @@ class RunningJoin(Operator):
         self.pairs = PairMaker(config)
         self.empty = empty_batch(config.schema)
         self.registers = Registers(journal=journal)
-        self.rows = (RowWindow(config.left, journal=journal), RowWindow(config.right, journal=journal))
+        self.rows = (
+            RowWindow(config.left, keys=config.left_keys or None, journal=journal),
+            RowWindow(config.right, keys=config.right_keys or None, journal=journal),
+        )
         self.promises = JoinPromises(config, self.registers, self.rows)
 
     @property

@@ -21,10 +21,11 @@ from millstream.progress.arrivals import Step
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
 from millstream.runtime.ingest import Ingest, Piece
-from millstream.runtime.program import Note, Outcome, Packet
+from millstream.runtime.program import Changes, Note, Outcome, Packet
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
+from millstream.state.ledger import Ledger
 
 ETS_STEP = 300_000
 """Microseconds between two enabling timestamps of a stream."""
@@ -155,6 +156,7 @@ class HostedStage:
         self.packets: list[Packet] = []
         self.results: list[tuple[int, bytes]] = []
         self.count = 0
+        self.ledger = Ledger()
         self.running = RunningStage(
             program.cut,
             index,
@@ -201,36 +203,37 @@ class HostedStage:
             self.packets.append(Packet(bucket, crossing.number, (self.bucket, self.count, 0), pack(part, None)))
         self.count += 1
 
-    def changes(self) -> bytes | None:
-        parts = [container.changes() for container in self.running.state]
-        return None if all(p is None for p in parts) else pickle.dumps(("changes", parts))
+    def changes(self, number: int) -> Changes | None:
+        since = self.ledger.worn(self.running.executor.held, number)
+        parts = [container.changes(number, since) for container in self.running.state]
+        if not since and all(part is None for part in parts):
+            return None
+        rows = sum(part.rows for part in parts if part is not None)
+        data = pickle.dumps((rows, [part and part.data for part in parts]), protocol=5)
+        if since:
+            self.ledger.drop(since)
+        self.ledger.add(number, rows, len(data))
+        return Changes(data, since)
 
-    def snapshot(self) -> bytes:
-        return pickle.dumps(("snapshot", [container.snapshot() for container in self.running.state]))
-
-    def restore(self, segments: Iterable[bytes]) -> None:
-        for container, log in zip(self.running.state, self._logs(segments), strict=True):
+    def restore(self, segments: Iterable[tuple[int, bytes]]) -> None:
+        self.ledger = Ledger()
+        logs: list[list[tuple[int, bytes]]] = [[] for _ in self.running.state]
+        for number, segment in segments:
+            rows, parts = pickle.loads(segment)
+            self.ledger.add(number, rows, len(segment))
+            for log, part in zip(logs, parts, strict=True):
+                if part is not None:
+                    log.append((number, part))
+        for container, log in zip(self.running.state, logs, strict=True):
             container.restore(log)
 
     def contents(self) -> list[dict[str, Any]]:
-        return [dict(vars(container)) for container in self.running.state]
+        return [dict(vars(each)) for each in (self.ledger, *self.running.state)]
 
     def adopt(self, contents: object) -> None:
         assert isinstance(contents, list)
-        for container, content in zip(self.running.state, contents, strict=True):
-            vars(container).update(content)
-
-    def _logs(self, segments: Iterable[bytes]) -> list[list[bytes]]:
-        """The segments of each container."""
-        logs: list[list[bytes]] = [[] for _ in self.running.state]
-        for segment in segments:
-            kind, parts = pickle.loads(segment)
-            if kind == "snapshot":
-                logs = [[] for _ in self.running.state]
-            for log, part in zip(logs, parts, strict=True):
-                if part is not None:
-                    log.append(part)
-        return logs
+        for each, content in zip((self.ledger, *self.running.state), contents, strict=True):
+            vars(each).update(content)
 
 
 def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:

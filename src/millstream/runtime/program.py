@@ -50,20 +50,26 @@ class Outcome:
     note: Note | None = None
 
 
+@dataclass(frozen=True)
+class Changes:
+    """A segment of a bucket's journal."""
+
+    data: bytes
+    since: int = 0
+    """Segments before this one say nothing any more."""
+
+
 class Stage(Protocol):
     """The running state of one bucket of one stage."""
 
     def run(self, packets: Sequence[Packet]) -> Outcome:
         """Take one micro-batch and run until nothing can move."""
 
-    def changes(self) -> bytes | None:
-        """What has changed since the last call, to be appended to the state store; None when nothing has."""
+    def changes(self, number: int) -> Changes | None:
+        """What has changed since the last call, to be appended to the state store as segment `number`; None when nothing has."""
 
-    def snapshot(self) -> bytes:
-        """The whole state, to replace everything appended so far."""
-
-    def restore(self, segments: Iterable[bytes]) -> None:
-        """Rebuild the state from a snapshot (or nothing) and the changes that followed it."""
+    def restore(self, segments: Iterable[tuple[int, bytes]]) -> None:
+        """Rebuild the state from the segments that are left, each with its number."""
 
     def contents(self) -> object:
         """The whole state as it is in memory: arrays and small values, to be pickled or mapped by another process."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from millstream.errors import DataProblem
 from millstream.kernels import slots as table
-from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
+from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
+from millstream.kernels.lives import flag
 from millstream.state import journal as journals
 from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
@@ -17,6 +18,7 @@ from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
+from millstream.state.journal import Segment, Segments
 
 _NONE = np.empty(0, dtype=np.int64)
 _SMALLEST = 256
@@ -50,7 +52,9 @@ class GroupTable:
         self._pace = 0  # how many groups a batch brings, of late
         self._injective = True  # equal hashes have always proved equal keys so far
         self._written = 0  # groups below this one are in the journal
+        self._homes: Int32s = np.empty(0, dtype=np.int32)  # the segment that holds a group's latest state
         self._gone: list[Int64s] = []  # serials of groups in the journal that were discarded since
+        self._changed: list[Int64s] = []  # groups in the journal that were touched since
 
     # -- groups in and out ----------------------------------------------------------------------------------------
 
@@ -152,6 +156,7 @@ class GroupTable:
         if self._journal:
             self._serials = grown(self._serials, capacity, top)
             self._touched = grown(self._touched, capacity, top)
+            self._homes = grown(self._homes, capacity, top)
         if 2 * capacity > len(self._slots):
             old = self._slots
             self._index(capacity)
@@ -179,6 +184,8 @@ class GroupTable:
         if self._journal:
             self._serials = squeezed(self._serials, groups, capacity)
             self._touched = squeezed(self._touched, groups, capacity)
+            self._homes = squeezed(self._homes, groups, capacity)
+            self._changed = [np.flatnonzero(self._touched[: self._written])]
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._top = len(groups)
         self._slots.fill(0) if same_room else self._index(capacity)
@@ -196,15 +203,19 @@ class GroupTable:
 
     def update(self, i: int, groups: Int64s, values: pa.Array | None = None, mask: Bools | None = None) -> None:
         """Fold values into accumulator i of their groups; `values` None counts tuples."""
-        if self._journal:
-            self._touched[groups] = True
+        self._touch(groups)
         self._running[i].update(groups, values, mask)
 
     def merge(self, i: int, groups: Int64s, state: list[pa.Array]) -> None:
         """Fold partial aggregates (columns of the spec's `state_schema`) into accumulator i."""
-        if self._journal:
-            self._touched[groups] = True
+        self._touch(groups)
         self._running[i].merge(given(groups, np.int64), state)
+
+    def _touch(self, groups: Int64s) -> None:
+        if self._journal:
+            fresh = np.empty(len(groups), dtype=np.int64)
+            fresh = fresh[: flag(self._touched, given(groups, np.int64), fresh)]
+            self._changed.append(fresh[fresh < self._written])
 
     def state(self, i: int, groups: Int64s) -> list[pa.Array]:
         """Accumulator i as partial aggregates."""
@@ -238,66 +249,62 @@ class GroupTable:
 
     @property
     def nbytes(self) -> int:
-        own = sum(array.nbytes for array in (self._slots, self._tags, self._alive, self._serials, self._touched))
+        own = sum(array.nbytes for array in (self._slots, self._tags, self._alive, self._serials, self._touched, self._homes))
         return own + self._calendar.nbytes + self._keys.nbytes + sum(accumulator.nbytes for accumulator in self._running)
 
     # -- journal --------------------------------------------------------------------------------------------------
 
-    def changes(self) -> bytes | None:
-        """Groups that came, changed or went since the last call; None when there are none."""
+    def changes(self, number: int = 0, since: int = 0) -> Segment | None:
+        """Segment `number`: groups that came, changed or went since the last one, and those written before segment `since`;
+        None when there are none."""
         if not self._journal:
             raise RuntimeError("this table keeps no journal")
-        fresh = self._touched[: self._top] & self._alive[: self._top]
-        fresh[self._written :] = self._alive[self._written : self._top]
-        groups = np.flatnonzero(fresh)
-        gone = np.concatenate(self._gone) if self._gone else _NONE
+        changed = journals.joined(self._changed)
+        old = changed[self._alive[changed]]
+        if since:
+            left = (self._homes[: self._written] < since) & self._alive[: self._written]
+            left[old] = True
+            old = np.flatnonzero(left)
+        groups = np.concatenate([old, self._written + np.flatnonzero(self._alive[self._written : self._top])])
+        gone = journals.joined(self._gone)
+        self._touched[changed] = False
+        self._touched[self._written : self._top] = False
+        self._written, self._gone, self._changed = self._top, [], []
         if not (len(groups) or len(gone)):
-            self._wrote()
             return None
-        return self._segment("changes", groups, gone)
-
-    def snapshot(self) -> bytes:
-        """All groups; the journal goes on from here."""
-        return self._segment("snapshot", self.alive(), _NONE)
-
-    def _wrote(self) -> None:
-        self._written, self._gone = self._top, []
-        self._touched[: self._top] = False
-
-    def _segment(self, kind: str, groups: Int64s, gone: Int64s) -> bytes:
-        serials = self._serials[groups] if self._journal else np.arange(len(groups))
-        header = {"container": "groups", "kind": kind, "next": self._next_serial if self._journal else len(groups)}
-        numbers = journals.numbers(serial=serials, axis=self.axis(groups))
+        self._homes[groups] = number
+        numbers = {"serial": self._serials[groups], "axis": self.axis(groups), "gone": gone}
         states = [self._state_batch(i, groups) for i in range(len(self._running))]
-        parts = [numbers, journals.numbers(serial=gone), self.keys(groups), *states]
-        self._wrote()
-        return journals.pack(header, parts)
+        header = {"container": "groups", "next": self._next_serial}
+        return Segment(journals.pack(header, numbers, [self.keys(groups), *states]), len(groups))
 
     def _state_batch(self, i: int, groups: Int64s) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(self.state(i, groups), schema=self.accumulators[i].state_schema)
 
-    def restore(self, segments: Iterable[bytes]) -> None:
-        """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
-        keeps_journal, self._journal = self._journal, True
+    def restore(self, segments: Segments) -> None:
+        """Become what the segments say, of which the oldest may have been dropped."""
         self._clear()
-        self._follow(segments)
-        self._journal = keeps_journal
-        if not keeps_journal:
-            self._serials, self._touched = _NONE, np.empty(0, dtype=np.bool_)
-
-    def _follow(self, segments: Iterable[bytes]) -> None:
-        for segment in segments:
-            header, (numbers, gone, key_batch, *states) = journals.unpack(segment)
-            if header["kind"] == "snapshot":
-                self._clear()
-            self.discard(journals.places(self._serials[: self._top], journals.column(gone, "serial")))
-            serials, axis = journals.column(numbers, "serial"), journals.column(numbers, "axis")
-            new = np.flatnonzero(serials > self._serials[: self._top].max(initial=-1))
-            _, first = self.upsert([array.take(pa.array(new)) for array in key_batch.columns], axis[new])
-            assert len(first) == len(new), "two groups with one key"
-            self._serials[self._top - len(new) : self._top] = serials[new][first]  # colliding hashes come out of order
-            groups = journals.places(self._serials[: self._top], serials)
-            for accumulator, state in zip(self._running, states, strict=True):
-                accumulator.load(groups, state.columns)
-            self._next_serial = header["next"]
-        self._wrote()
+        serials, axis, gone, homes, batches = [], [], [], [], []
+        next_serial = 0
+        for number, segment in segments:
+            header, numbers, found = journals.unpack(segment)
+            serials.append(numbers["serial"])
+            axis.append(numbers["axis"])
+            gone.append(numbers["gone"])
+            homes.append(np.full(len(numbers["serial"]), number, dtype=np.int64))
+            batches.append(found)
+            next_serial = header["next"]
+        if not batches:
+            return
+        kept = journals.latest(journals.joined(serials), journals.joined(gone))
+        key_batch, *states = (pa.concat_batches(column).take(pa.array(kept)) for column in zip(*batches, strict=True))
+        groups, first = self.upsert(key_batch.columns, journals.joined(axis)[kept])
+        assert len(first) == len(kept), "two groups with one key"
+        for accumulator, state in zip(self._running, states, strict=True):
+            accumulator.load(groups, state.columns)
+        self._next_serial = next_serial
+        if self._journal:
+            self._serials[groups] = journals.joined(serials)[kept]
+            self._homes[groups] = journals.joined(homes)[kept]
+            self._touched[: self._top] = False
+        self._written = self._top

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+from millstream.state.journal import Segment, Segments
 
 _FORGET = "forget everything before"
 
@@ -44,7 +46,7 @@ class Registers:
 
     @property
     def nbytes(self) -> int:
-        return len(self.snapshot_of(self._values))
+        return len(pickle.dumps(self._values, protocol=5))
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._values.get(name, default)
@@ -64,30 +66,22 @@ class Registers:
 
     # -- journal --------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def snapshot_of(values: dict[str, Any]) -> bytes:
-        return pickle.dumps((_FORGET, values), protocol=5)
-
-    def changes(self) -> bytes | None:
-        """What was set or deleted since the last call; None when nothing was."""
+    def changes(self, number: int = 0, since: int = 0) -> Segment | None:
+        """What was set or deleted since the last segment, or all there is when older ones are to be dropped; None for nothing."""
         if not self._journal:
             raise RuntimeError("these registers keep no journal")
-        if not self._touched:
+        names, self._touched = sorted(self._touched), set()
+        if since:
+            return Segment(pickle.dumps((_FORGET, self._values), protocol=5), 0) if self._values else None
+        if not names:
             return None
-        names = sorted(self._touched)
-        self._touched.clear()
         kept = {name: self._values[name] for name in names if name in self._values}
-        return pickle.dumps(([name for name in names if name not in self._values], kept), protocol=5)
+        return Segment(pickle.dumps(([name for name in names if name not in self._values], kept), protocol=5), 0)
 
-    def snapshot(self) -> bytes:
-        """All values; the journal goes on from here."""
-        self._touched.clear()
-        return self.snapshot_of(self._values)
-
-    def restore(self, segments: Iterable[bytes]) -> None:
-        """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
+    def restore(self, segments: Segments) -> None:
+        """Become what the segments say, of which the oldest may have been dropped."""
         self._values, self._touched = {}, set()
-        for segment in segments:
+        for _, segment in segments:
             deleted, kept = pickle.loads(segment)
             if deleted == _FORGET:
                 self._values.clear()

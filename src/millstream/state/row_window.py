@@ -5,7 +5,7 @@ The structure is PWJoin's: a time list (the calendar) and value lists (the chain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
+from millstream.state.journal import Segment, Segments
+from millstream.state.keys import hash_columns
 
 _NONE = np.empty(0, dtype=np.int64)
 _AHEAD = 64
@@ -38,8 +40,10 @@ class RowWindow:
     memory of dead rows comes back when they are half of all and the window has to grow.
     """
 
-    def __init__(self, schema: pa.Schema, *, journal: bool = False) -> None:
+    def __init__(self, schema: pa.Schema, *, keys: tuple[str, ...] | None = None, journal: bool = False) -> None:
+        """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out."""
         self.schema = schema
+        self._key_columns = keys
         self._journal = journal
         self._next_serial = 0
         self._clear()
@@ -52,6 +56,7 @@ class RowWindow:
         self._alive: Bools = np.empty(0, dtype=np.bool_)
         self._matched: Bools = np.empty(0, dtype=np.bool_)
         self._serials: Int64s = _NONE
+        self._homes: Int32s = np.empty(0, dtype=np.int32)  # the segment that holds a row
         self._greatest, self._slack = MIN_TIME, np.uint64(0)  # of the rows' highs, see `kernels.chains`
         self._top = 0
         self._living = 0
@@ -106,6 +111,7 @@ class RowWindow:
         self._matched = grown(self._matched, capacity, top)
         if self._journal:
             self._serials = grown(self._serials, capacity, top)
+            self._homes = grown(self._homes, capacity, top)
         self._calendar.reserve(capacity)
         if capacity > len(self._heads):
             self._heads = _heads(capacity)
@@ -117,7 +123,7 @@ class RowWindow:
         self._written = int(np.searchsorted(rows, self._written))
         self._columns.keep(rows)
         self._calendar.keep(rows, capacity)
-        for name in ("_nodes", "_matched", "_serials") if self._journal else ("_nodes", "_matched"):
+        for name in ("_nodes", "_matched", "_serials", "_homes") if self._journal else ("_nodes", "_matched"):
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._top = len(rows)
@@ -188,63 +194,65 @@ class RowWindow:
 
     @property
     def nbytes(self) -> int:
-        own = (self._nodes, self._heads, self._alive, self._matched, self._serials)
+        own = (self._nodes, self._heads, self._alive, self._matched, self._serials, self._homes)
         return sum(array.nbytes for array in own) + self._calendar.nbytes + self._columns.nbytes
 
     # -- journal --------------------------------------------------------------------------------------------------
 
-    def changes(self) -> bytes | None:
-        """Rows that came, went or found a partner since the last call; None when there are none."""
+    def changes(self, number: int = 0, since: int = 0) -> Segment | None:
+        """Segment `number`: rows that came, went or found a partner since the last one, and those written before segment `since`;
+        None when there are none."""
         if not self._journal:
             raise RuntimeError("this window keeps no journal")
-        new = self._written + np.flatnonzero(self._alive[self._written : self._top])
-        gone = np.concatenate(self._gone) if self._gone else _NONE
-        flagged = np.concatenate(self._flagged) if self._flagged else _NONE
-        if not (len(new) or len(gone) or len(flagged)):
-            self._written, self._gone, self._flagged = self._top, [], []
+        rows = self._written + np.flatnonzero(self._alive[self._written : self._top])
+        if since:
+            old = np.flatnonzero((self._homes[: self._written] < since) & self._alive[: self._written])
+            rows = np.concatenate([old, rows])
+        gone, flagged = journals.joined(self._gone), journals.joined(self._flagged)
+        self._written, self._gone, self._flagged = self._top, [], []
+        if not (len(rows) or len(gone) or len(flagged)):
             return None
-        return self._segment("changes", new, gone, flagged)
-
-    def snapshot(self) -> bytes:
-        """All rows; the journal goes on from here."""
-        return self._segment("snapshot", self.alive_rows(), _NONE, _NONE)
-
-    def _segment(self, kind: str, rows: Int64s, gone: Int64s, flagged: Int64s) -> bytes:
-        serials = self._serials[rows] if self._journal else np.arange(len(rows))
+        self._homes[rows] = number
         nodes = self._nodes[rows]
-        numbers = journals.numbers(
-            serial=serials,
-            hash=nodes[:, chains.HASH],
-            low=nodes[:, chains.LOW],
-            high=nodes[:, chains.HIGH],
-            expiry=self._calendar.axis[rows],
-            matched=self._matched[rows].astype(np.int64),
-        )
-        header = {"container": "rows", "kind": kind, "next": self._next_serial if self._journal else len(rows)}
-        parts = [numbers, self.take(rows), journals.numbers(serial=gone), journals.numbers(serial=flagged)]
-        self._written, self._gone, self._flagged = self._top, [], []
-        return journals.pack(header, parts)
+        numbers = {
+            "serial": self._serials[rows],
+            "low": nodes[:, chains.LOW],
+            "high": nodes[:, chains.HIGH],
+            "expiry": self._calendar.axis[rows],
+            "matched": self._matched[rows].astype(np.int64),
+            "gone": gone,
+            "flagged": flagged,
+        }
+        if self._key_columns is None:
+            numbers["hash"] = nodes[:, chains.HASH]
+        return Segment(journals.pack({"container": "rows", "next": self._next_serial}, numbers, [self.take(rows)]), len(rows))
 
-    def restore(self, segments: Iterable[bytes]) -> None:
-        """Become what the segments say: a snapshot (or nothing) and the changes that followed it."""
-        keeps_journal, self._journal = self._journal, True
+    def restore(self, segments: Segments) -> None:
+        """Become what the segments say, of which the oldest may have been dropped."""
         self._clear()
-        self._follow(segments)
-        self._journal = keeps_journal
-        if not keeps_journal:
-            self._serials = _NONE
-
-    def _follow(self, segments: Iterable[bytes]) -> None:
-        for segment in segments:
-            header, (numbers, batch, gone, flagged) = journals.unpack(segment)
-            if header["kind"] == "snapshot":
-                self._clear()
-            serials = self._serials[: self._top]
-            self.mark_matched(journals.places(serials, journals.column(flagged, "serial")))
-            self.discard(journals.places(serials, journals.column(gone, "serial")))
-            hash, low, high, expiry = (journals.column(numbers, name) for name in ("hash", "low", "high", "expiry"))
-            matched = journals.column(numbers, "matched").astype(np.bool_)
-            first = self.insert(batch, hash.view(np.uint64), low, high, expiry, matched)
-            self._serials[first : self._top] = journals.column(numbers, "serial")
+        parts: dict[str, list[Int64s]] = {}
+        batches, homes = [], []
+        for number, segment in segments:
+            header, numbers, (batch,) = journals.unpack(segment)
+            for name, values in numbers.items():
+                parts.setdefault(name, []).append(values)
+            batches.append(batch)
+            homes.append(np.full(batch.num_rows, number, dtype=np.int64))
             self._next_serial = header["next"]
-        self._written, self._gone, self._flagged = self._top, [], []
+        if not batches:
+            return
+        arrays = {name: journals.joined(values) for name, values in parts.items()}
+        kept = journals.latest(arrays["serial"], arrays["gone"])
+        batch = pa.concat_batches(batches).take(pa.array(kept))
+        serials, low, high, expiry, matched = (arrays[name][kept] for name in ("serial", "low", "high", "expiry", "matched"))
+        if self._key_columns is None:
+            hashes = arrays["hash"][kept].view(np.uint64)
+        else:
+            hashes, _, _ = hash_columns([batch.column(name) for name in self._key_columns])
+        next_serial = self._next_serial
+        self.insert(batch, hashes, low, high, expiry, matched.astype(np.bool_) | np.isin(serials, arrays["flagged"]))
+        self._next_serial = next_serial
+        if self._journal:
+            self._serials[: self._top] = serials
+            self._homes[: self._top] = journals.joined(homes)[kept]
+        self._written = self._top

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from millstream.runtime.program import Program, Stage
+from millstream.runtime.program import Changes, Program, Stage
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.buckets import bucket_numbers
 from millstream.runtime.spark.failures import sealed
@@ -25,23 +25,18 @@ if TYPE_CHECKING:
 PIECE = 16 << 20
 """Bytes per value in the state store; longer segments are cut, so that no message to the JVM grows without bound."""
 
-LEAST_LOG = 1 << 20
-"""Bytes of changes below which no snapshot is worth its writing."""
-
 
 @dataclass(frozen=True)
 class Head:
-    """What the state store knows of a bucket: pieces `base` (the last snapshot's first) up to `end`.
+    """What the state store knows of a bucket: pieces `base` (the oldest segment's first) up to `end`.
 
     `token` names the state after the last piece. It is drawn at random for each version, so that a
-    worker's hot state can be told from the leftover of a failed attempt at the same version.
+    host's hot state can be told from the leftover of a failed attempt at the same version.
     """
 
     token: bytes = b""
-    base: int = 0
-    end: int = 0
-    snapshot: int = 0  # bytes
-    logged: int = 0  # bytes of changes since
+    base: int = 1
+    end: int = 1
 
 
 @dataclass
@@ -84,27 +79,25 @@ class Store:
         stored = self.map.getValue((self.HEAD,))
         return Head() if stored is None else Head(bytes(stored[0]), *_NUMBERS.unpack(stored[1]))
 
-    def segments(self, start: int, end: int) -> Iterator[bytes]:
-        """What was written, piece by piece put together again."""
-        for _, pieces in groupby((self._piece(number) for number in range(start, end)), key=lambda piece: piece[0]):
-            yield b"".join(data for _, data in pieces)
+    def segments(self, head: Head) -> Iterator[tuple[int, bytes]]:
+        """What was written, piece by piece put together again, each segment with the number of its first piece."""
+        numbered = ((number, *self._piece(number)) for number in range(head.base, head.end))
+        for _, pieces in groupby(numbered, key=lambda piece: piece[1]):
+            together = list(pieces)
+            yield together[0][0], b"".join(data for _, _, data in together)
 
-    def append(self, head: Head, data: bytes) -> Head:
-        return self._write(head, data, head.base, head.snapshot, head.logged + len(data))
-
-    def replace(self, head: Head, data: bytes) -> Head:
-        for number in range(head.base, head.end):
-            self.map.removeKey((number,))
-        return self._write(head, data, head.end, len(data), 0)
-
-    def _write(self, head: Head, data: bytes, base: int, snapshot: int, logged: int) -> Head:
+    def append(self, head: Head, changes: Changes) -> Head:
+        """Write a segment, and remove those it makes superfluous."""
         token = os.urandom(16)
         end = head.end
-        for cut in range(0, len(data) or 1, PIECE):
-            self.map.updateValue((end,), (token, data[cut : cut + PIECE]))
+        for cut in range(0, len(changes.data) or 1, PIECE):
+            self.map.updateValue((end,), (token, changes.data[cut : cut + PIECE]))
             end += 1
-        self.map.updateValue((self.HEAD,), (token, _NUMBERS.pack(base, end, snapshot, logged)))
-        return Head(token, base, end, snapshot, logged)
+        base = max(head.base, changes.since)
+        for number in range(head.base, base):
+            self.map.removeKey((number,))
+        self.map.updateValue((self.HEAD,), (token, _NUMBERS.pack(base, end)))
+        return Head(token, base, end)
 
     def _piece(self, number: int) -> tuple[bytes, bytes]:
         piece = self.map.getValue((number,))
@@ -113,7 +106,7 @@ class Store:
         return bytes(piece[0]), bytes(piece[1])
 
 
-_NUMBERS = struct.Struct("<4q")
+_NUMBERS = struct.Struct("<2q")
 
 
 def attach(program: Program, run: str, index: int, bucket: int, store: Store) -> tuple[Stage, Head]:
@@ -130,7 +123,7 @@ def attach(program: Program, run: str, index: int, bucket: int, store: Store) ->
         return stage, head
     stage = program.stage(index, bucket)
     if head.end > head.base:
-        stage.restore(store.segments(head.base, head.end))
+        stage.restore(store.segments(head))
     return stage, head
 
 
@@ -145,13 +138,9 @@ def leave(run: str, index: int, bucket: int, stage: Stage, token: bytes) -> None
 
 
 def save(stage: Stage, head: Head, store: Store) -> Head:
-    """Write what has changed; once the changes outweigh twice the last snapshot, write a new one instead."""
-    changes = stage.changes()
-    if changes is None:
-        return head
-    if head.logged + len(changes) > max(2 * head.snapshot, LEAST_LOG):
-        return store.replace(head, stage.snapshot())
-    return store.append(head, changes)
+    """Write what has changed."""
+    changes = stage.changes(head.end)
+    return head if changes is None else store.append(head, changes)
 
 
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]

@@ -1,0 +1,52 @@
+"""The ledger of a journal: what each of its segments holds, and from which one on they are worth keeping."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.kernels.compiled import Int64s
+
+LEAST = 1 << 20
+"""Bytes below which a journal is never worn."""
+
+
+class Ledger:
+    """Three columns (number, rows, bytes) in one array that grows in place, so that keeping it costs the same however long it is."""
+
+    def __init__(self) -> None:
+        self._lines: Int64s = np.empty((64, 3), dtype=np.int64)
+        self._first = 0
+        self._top = 0
+        self.rows = 0
+        self.bytes = 0
+
+    def add(self, number: int, rows: int, size: int) -> None:
+        if self._top == len(self._lines):
+            kept = self._lines[self._first : self._top]
+            self._lines = np.empty((max(64, 2 * len(kept)), 3), dtype=np.int64)
+            self._lines[: len(kept)] = kept
+            self._first, self._top = 0, len(kept)
+        self._lines[self._top] = number, rows, size
+        self._top += 1
+        self.rows += rows
+        self.bytes += size
+
+    def worn(self, living: int, end: int) -> int:
+        """The first segment to keep, with `living` rows of state; 0 when all are. `end` is the number of the next one.
+
+        Worn is a journal of more than twice the bytes that the state would take: then its oldest quarter goes.
+        """
+        needed = living * self.bytes / self.rows if self.rows else 0.0
+        if self.bytes <= LEAST + 2 * needed:
+            return 0
+        sizes = np.cumsum(self._lines[self._first : self._top, 2])
+        kept = self._first + int(np.searchsorted(sizes, self.bytes // 4)) + 1
+        return int(self._lines[kept, 0]) if kept < self._top else end
+
+    def drop(self, since: int) -> None:
+        """Segments before this one are gone."""
+        lines = self._lines[self._first : self._top]
+        count = int(np.searchsorted(lines[:, 0], since))
+        self.rows -= int(lines[:count, 1].sum())
+        self.bytes -= int(lines[:count, 2].sum())
+        self._first += count
