@@ -121,6 +121,7 @@ def run_spark(
     launch: Launch,
     *,
     master: str | None = None,
+    config: Mapping[str, str] | None = None,
     checkpoint: str | None = None,
     stop: threading.Event | None = None,
     on_status: Callable[[Status], None] | None = None,
@@ -131,7 +132,7 @@ def run_spark(
     from millstream.runtime.spark.session import get_session
 
     settings = launch.settings
-    spark = get_session(master)
+    spark = get_session(master, config)
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
     spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
