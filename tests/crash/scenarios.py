@@ -148,7 +148,7 @@ class Data:
 
 
 def make(scenario: Scenario, rng: random.Random, files: int, each: int = 12) -> Data:
-    """Streams out of order within their slack; a spoilt one also has tuples an hour late, within a file and across files, and broken lines."""
+    """Streams out of order within their slack; a spoilt one has broken lines, and tuples an hour late within a file and across files."""
     data = Data()
     for stream in scenario.streams:
         rows = [

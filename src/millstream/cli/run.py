@@ -67,7 +67,7 @@ def run(
         if runtime is Runtime.spark:
             reporter.say("starting Spark ...")
         with reporter:
-            final = _aside(lambda: session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update))
+            final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=reporter.update))
         reporter.say(reporter.summary(final))
 
 

@@ -145,7 +145,7 @@ class Session:
         launch = launch or self.prepare(checkpoint)
         if self.runtime == "local":
             return run_local(launch, stop=stop, on_status=on_status)
-        return run_spark(launch, master=self.master, config=self.config, checkpoint=checkpoint, stop=stop, on_status=on_status)
+        return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status)
 
     def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
         """Run one query in the background, with its answer in memory."""
@@ -158,6 +158,6 @@ class Session:
             launch.letters = letters  # type: ignore[assignment]
 
         def run(stop: threading.Event, on_status: Callable[[Status], None]) -> Status:
-            return self.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=on_status)
+            return self.run(launch=launch, stop=stop, on_status=on_status)
 
         return Query(alone, [insert], sink, letters, run)

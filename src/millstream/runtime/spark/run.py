@@ -18,12 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, SetupProblem
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import sink, wire
 from millstream.runtime.spark.failures import unseal
-from millstream.runtime.spark.session import DYNAMIC, get_session
+from millstream.runtime.spark.session import DYNAMIC, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
@@ -81,9 +81,12 @@ def run_program(
         for each in program.sinks:
             each.finish()
         return Summary(batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, stopped)
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
+        if (end := jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)) is not None:
+            hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
+            raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
         raise unseal(_text(commits.failure or error)) from error
     finally:
         if checkpoint is None:

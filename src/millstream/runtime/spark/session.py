@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,26 @@ def get_session(master: str | None = None, config: Mapping[str, str] | None = No
     SparkContext(conf=conf, gateway=_gateway(conf))
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     _spare_checksums(session)
+    _hush(session)
     return session
+
+
+def _hush(session: SparkSession) -> None:
+    """A JVM that dies is told in one line by whoever waits for it; PySpark would add screenfuls of its own."""
+    server: Any = session.sparkContext
+    server._accumulatorServer.handle_error = lambda request, address: None
+    logging.getLogger().addFilter(lambda record: not record.pathname.endswith(("java_gateway.py", "clientserver.py")))
+
+
+def jvm_ended(seconds: float = 0.0) -> str | None:
+    """How the JVM that we started has ended, or None while it runs; an end may show a moment after the connection is lost."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    code = process.poll()
+    return None if code is None else f"signal {-code}" if code < 0 else f"code {code}"
 
 
 def _spare_checksums(session: SparkSession) -> None:
