@@ -23,7 +23,7 @@ from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import sink, wire
 from millstream.runtime.spark.failures import unseal
-from millstream.runtime.spark.session import DYNAMIC, get_session, jvm_ended
+from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
@@ -132,7 +132,7 @@ def _start(
     base: SparkSession, program: Program, place: str, name: str | None, commits: Commits, units: int | None, *, durable: bool
 ) -> StreamingQuery:
     spark = base.newSession()
-    for key, value in DYNAMIC.items():
+    for key, value in {**DYNAMIC, **{key: value for key, value in chosen.items() if key.startswith("spark.sql.")}}.items():
         spark.conf.set(key, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(program.buckets))
     if not durable:
