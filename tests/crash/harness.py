@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crash.processes import below, kill, wait_gone
+from tests.crash.processes import Process, below, kill, wait_gone
 from tests.crash.scenarios import SCENARIOS, Data, Scenario, found, found_letters, make
 from tests.runtimes.compare import assert_same
 
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 LOCAL, CLUSTER = "local[2]", "local-cluster[2,1,1024]"
 PATIENCE = 180.0
 """Seconds without an end after which a run hangs."""
-FILES_A_KILL, FILES_MORE = 4, 4
+FILES_A_KILL, FILES_MORE = 5, 4
 
 # After which news a kill comes, how long after it at most (seconds). "state" and "sink" aim between two steps of one commit.
 MOMENTS = {"start": 9.0, "offsets": 0.5, "state": 0.05, "sink": 0.05, "commits": 0.3}
@@ -64,6 +64,8 @@ class Trial:
         self.blows = [self._blow() for _ in range(self.kills)]
         self.fed = 0
         self.last_fed = 0.0
+        self.family: list[Process] = []
+        self.orphans: list[int] = []
 
     def _blow(self) -> Blow:
         moment = self.rng.choice(list(MOMENTS))
@@ -96,15 +98,20 @@ class Trial:
             process, log = self._start(watch=self.what.watched and (bool(left) or self.fed < self.files))
             struck = False
             try:
-                while left and self._reached(process, left[0]):
-                    struck = self._strike(process, left.pop(0)) or struck
+                while left and self._reached(process, left[0], not struck):
+                    self._strike(process, left.pop(0))
+                    struck = True
+                    if self.done[-1].victim in ("machine", "driver", "jvm"):
+                        break
                 code = self._end(process)
             finally:
                 self._raze(process)
+            if self.watching and self.fed >= self.files:
+                left.clear()
             said = log.read_text()
             assert "Traceback" not in said, f"life {self.lives} ended with a traceback:\n{said[-3000:]}"
             if code == 0 and not (self.what.watched and (left or self.fed < self.files or self.watching)):
-                assert not left, f"the run ended before {len(left)} of its kills"
+                assert not (still := wait_gone(self.orphans, 30)), f"processes {still} outlived the driver that was killed"
                 return
             assert struck or code == 0, f"life {self.lives} failed by itself ({code}):\n{said[-3000:]}"
 
@@ -124,14 +131,14 @@ class Trial:
             process = subprocess.Popen(command, cwd=self.place, env=environment, stdout=out, stderr=out, start_new_session=True)
         return process, log
 
-    def _reached(self, process: subprocess.Popen[bytes], blow: Blow) -> bool:
+    def _reached(self, process: subprocess.Popen[bytes], blow: Blow, fresh_start: bool) -> bool:
         """Wait for the moment of a kill; False when the run ends before."""
         until = time.monotonic() + PATIENCE
         seen = self._news(blow.moment)
         skip = blow.skip
         while blow.moment != "start":
             self._feed_a_little()
-            if process.poll() is not None:
+            if process.poll() is not None or (self.watching and time.monotonic() > self.last_fed + 15):
                 return False
             assert time.monotonic() < until, f"life {self.lives}: no news of {blow.moment} within {PATIENCE} s"
             if fresh := self._news(blow.moment) - seen:
@@ -140,7 +147,7 @@ class Trial:
                 skip -= len(fresh)
                 seen |= fresh
             time.sleep(0.002)
-        time.sleep(blow.delay)
+        time.sleep(blow.delay if blow.moment != "start" or fresh_start else min(blow.delay, 0.5))
         return process.poll() is None
 
     def _news(self, moment: str) -> set[str]:
@@ -151,9 +158,8 @@ class Trial:
             return {os.path.join(root, name) for root, _, names in os.walk(checkpoint / "state") for name in names}
         return {path.name for path in (checkpoint / moment).glob("*")} if moment != "start" else set()
 
-    def _strike(self, process: subprocess.Popen[bytes], blow: Blow) -> bool:
-        """Kill; True when somebody was there to be killed."""
-        family = below(process.pid)
+    def _strike(self, process: subprocess.Popen[bytes], blow: Blow) -> None:
+        family = self.family = below(process.pid)
         if blow.victim == "machine":
             pids = [process.pid, *(p.pid for p in family)]
         elif blow.victim == "driver":
@@ -166,7 +172,6 @@ class Trial:
         kill(pids)
         self.done.append(blow)
         self.say(f"  life {self.lives}: killed {blow}")
-        return True
 
     def _end(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for the end of a run that was left alone; a watched one is asked to stop once it has everything."""
@@ -181,13 +186,16 @@ class Trial:
         return process.returncode
 
     def _raze(self, process: subprocess.Popen[bytes]) -> None:
-        """Nothing of a life outlives it, but for a driver killed alone, whose JVM must see to that itself."""
-        family = [p.pid for p in below(process.pid)]
-        alone = bool(self.done) and self.done[-1].victim == "driver"
-        if process.poll() is None or not alone:
+        """Nothing of a life outlives it, but for a driver killed alone: its JVM must see to that, and the next life may begin before."""
+        family = {p.pid for p in (*self.family, *below(process.pid))}
+        if self.done and self.done[-1].victim == "driver" and process.poll() is not None:
+            self.orphans += family
+            if self.rng.random() < 0.5:
+                wait_gone(self.orphans, 30)
+        else:
             kill([process.pid, *family])
         process.wait()
-        assert not wait_gone(family, 30), f"life {self.lives} left processes behind"
+        self.family = []
 
     def _feed(self, count: int) -> None:
         for number in range(self.fed, min(self.fed + count, self.files)):
@@ -197,7 +205,7 @@ class Trial:
         self.last_fed = time.monotonic()
 
     def _feed_a_little(self) -> None:
-        if self.what.watched and self.fed < self.files and time.monotonic() > self.last_fed + 0.5:
+        if self.what.watched and self.fed < self.files and time.monotonic() > self.last_fed + 1.0:
             self._feed(1)
 
     def _compare(self) -> None:
