@@ -64,6 +64,7 @@ class Launch:
         try:
             launch = cls._prepared(pipeline, held)
             held.agree(launch.facts, launch.results, launch.letters.staging)
+            held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
         except BaseException:
             held.close()
             raise
@@ -146,6 +147,20 @@ def run_spark(
     on_status: Callable[[Status], None] | None = None,
 ) -> Status:
     """On Spark, until every stream has ended or `stop` is set."""
+    try:
+        return _run_spark(launch, master, config or {}, stop, on_status)
+    finally:
+        if launch.checkpoint is not None:
+            launch.checkpoint.close()
+
+
+def _run_spark(
+    launch: Launch,
+    master: str | None,
+    config: Mapping[str, str],
+    stop: threading.Event | None,
+    on_status: Callable[[Status], None] | None,
+) -> Status:
     from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
@@ -203,8 +218,6 @@ def run_spark(
         )
     finally:
         shutil.rmtree(notes, ignore_errors=True)
-        if checkpoint is not None:
-            checkpoint.close()
     final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)

@@ -22,7 +22,7 @@ from millstream.errors import MillstreamError, SetupProblem
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import sink, wire
-from millstream.runtime.spark.failures import unseal
+from millstream.runtime.spark.failures import state_is_lost, unseal
 from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
@@ -87,7 +87,11 @@ def run_program(
         if (end := jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)) is not None:
             hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
             raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
-        raise unseal(_text(commits.failure or error)) from error
+        text = _text(commits.failure or error)
+        if checkpoint is not None and state_is_lost(text):
+            hint = "restore it from a copy, or give a new checkpoint directory"
+            raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error
+        raise unseal(text) from error
     finally:
         if checkpoint is None:
             shutil.rmtree(place, ignore_errors=True)
