@@ -75,8 +75,8 @@ def standalone(place: Path, workers: int) -> Iterator[str]:
     package = "org.apache.spark.deploy"
     commands = [[f"{package}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]]
     for number in range(workers):
-        directory = str(place / f"worker-{number}")
-        commands.append([f"{package}.worker.Worker", master, "-c", "1", "-m", "1g", "-d", directory, "--host", "127.0.0.1", "--webui-port", "0"])
+        directory = ["-d", str(place / f"worker-{number}")]
+        commands.append([f"{package}.worker.Worker", master, "-c", "1", "-m", "1g", "--host", "127.0.0.1", "--webui-port", "0", *directory])
     started = []
     try:
         for command in commands:

@@ -30,7 +30,7 @@ def main() -> int:
         except AssertionError as error:
             print(error, file=sys.stderr)
             return 1
-        shutil.rmtree(place)
+        shutil.rmtree(place, ignore_errors=True)
         killed += len(trial.done)
         print(f"  exact; {killed} kills in {time.monotonic() - began:.0f} s", flush=True)
         seed += 1
