@@ -86,6 +86,7 @@ def test_executors_without_our_python_are_one_line(place: Path) -> None:
 @pytest.mark.timeout(900)
 def test_the_shared_suite_on_two_executors() -> None:
     """In a process of its own: a process has one Spark, and this one's may be on one machine."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-k", "test_spark or test_letters", "tests/runtimes/test_runtimes.py"]
+    chosen = ["-m", "not slow", "-k", "test_spark or test_letters", "tests/runtimes/test_runtimes.py"]
+    command = [sys.executable, "-m", "pytest", "-q", *chosen]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "MILLSTREAM_TEST_MASTER": TWO}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
