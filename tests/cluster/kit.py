@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,15 +48,25 @@ class Done:
     err: str
 
 
-def run(place: Path, *arguments: str, stop_after: int | None = None, environment: dict[str, str] | None = None) -> Done:
-    """Run the pipeline of a directory; `stop_after` so many micro-batches, as Ctrl-C would."""
+def ask_to_stop(pid: int) -> None:
+    os.kill(pid, signal.SIGTERM)
+
+
+def run(
+    place: Path,
+    *arguments: str,
+    stop_after: int | None = None,
+    stop: Callable[[int], None] = ask_to_stop,
+    environment: dict[str, str] | None = None,
+) -> Done:
+    """Run the pipeline of a directory; it is stopped after so many micro-batches."""
     command = [sys.executable, "-m", "millstream.cli", "run", "pipeline.sql", *arguments]
     settings = {**os.environ, "PYTHONPATH": str(SOURCE), **(environment or {})}
     with subprocess.Popen(command, cwd=place, env=settings, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         commits = place / "checkpoint" / "commits"
         while stop_after is not None and process.poll() is None:
             if commits.is_dir() and len(list(commits.iterdir())) >= stop_after:
-                process.send_signal(signal.SIGTERM)
+                stop(process.pid)
                 break
             time.sleep(0.02)
         _, err = process.communicate(timeout=240)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.kit import prepare, run
 from tests.crash.harness import Trial
+from tests.crash.processes import below, kill
 
 # (scenario, seed, kills, on a cluster); chosen so that all victims and moments occur in each half.
 TRIALS = [
@@ -36,3 +38,15 @@ def test_kills_at_random_points(tmp_path: Path, scenario: str, seed: int, kills:
     trial = Trial(seed, tmp_path / "trial", kills=kills, scenario=scenario, cluster=cluster)
     trial.run()
     assert len(trial.done) >= kills - 1
+
+
+@pytest.mark.slow
+def test_a_lost_jvm_is_one_line(tmp_path: Path) -> None:
+    prepare(tmp_path)
+
+    def lose(pid: int) -> None:
+        kill([process.pid for process in below(pid) if process.kind == "jvm"])
+
+    done = run(tmp_path, "--master", "local[2]", "--checkpoint", "checkpoint", stop_after=2, stop=lose)
+    assert done.code == 1 and "Traceback" not in done.err
+    assert done.err.splitlines()[-1] == "Spark's Java process has ended (signal 9); run again with the same checkpoint to go on"

@@ -10,11 +10,15 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
+from millstream.io import FileSink
 from millstream.runtime.checkpoint import FORMAT
+from millstream.runtime.launch import run_spark
 from millstream.session import Session
 
 FILES = 8
@@ -65,8 +69,8 @@ def refusal(place: Path, change: Callable[[str], str] = str) -> str:
     return str(refused.value)
 
 
-def answer(place: Path) -> list[tuple[int, str, int, float]]:
-    rows = [json.loads(line) for file in (place / "out").glob("part-*") for line in file.read_text().splitlines()]
+def answer(place: Path, sink: str = "out") -> list[tuple[int, str, int, float]]:
+    rows = [json.loads(line) for file in (place / sink).glob("part-*") for line in file.read_text().splitlines()]
     return sorted((row["auction"], row["window_start"], row["n"], row["best"]) for row in rows)
 
 
@@ -213,6 +217,26 @@ def test_a_query_that_never_ran_leaves_no_claim(spark: object, place: Path) -> N
     with pytest.raises(MillstreamError, match="there is no file or directory"):
         session(place, lambda text: text.replace("/bids'", "/none'").replace("/out'", "/other'")).prepare(fresh)
     session(place, lambda text: text.replace("/out'", "/other'").replace("max(", "min(")).prepare(fresh).checkpoint.close()  # type: ignore[union-attr]
+
+
+class Unlucky(FileSink):
+    """Its first commit never comes."""
+
+    def commit(self, epoch: int, parts: Any) -> None:
+        raise RuntimeError("the power went out")
+
+
+def test_a_crash_in_the_first_micro_batch_finds_its_own_sink_again(spark: object, place: Path) -> None:
+    """Tasks had written there, and nothing was committed yet: the next life must not take that for somebody else's."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    fresh = str(place / "fresh")
+    unlucky = session(place, lambda text: text.replace("/out'", "/first'")).prepare(fresh)
+    sink = unlucky.sinks[0]
+    unlucky.sinks[0] = Unlucky(sink.name, sink.path, sink.format, run=sink.run)  # type: ignore[attr-defined]
+    with pytest.raises(MillstreamError, match="the power went out"):
+        run_spark(unlucky)
+    session(place, lambda text: text.replace("/out'", "/first'")).run(checkpoint=fresh)
+    assert answer(place, "first") == EXPECTED
 
 
 DAMAGES = [(name, damage) for name in ("changelog", "zip", "sst") for damage in ("removed", "emptied", "cut", "scrambled")]
