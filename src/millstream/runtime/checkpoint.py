@@ -57,12 +57,12 @@ class Checkpoint:
         path = os.path.abspath(os.path.expanduser(path))
         with _readable(path):
             os.makedirs(path, exist_ok=True)
-            known = _known(path)
+            _known(path)  # nothing is written into what is not ours
             lock = _locked(path)
         try:
             with _readable(path):
                 _check_sparks(path)
-                return cls(path, known, lock)
+                return cls(path, _known(path), lock)
         except MillstreamError:
             lock.close()
             raise
