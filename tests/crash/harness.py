@@ -138,7 +138,8 @@ class Trial:
         skip = blow.skip
         while blow.moment != "start":
             self._feed_a_little()
-            if process.poll() is not None or (self.watching and time.monotonic() > self.last_fed + 15):
+            over = self.watching and self.fed >= self.files and time.monotonic() > self.last_fed + 15  # no more news will come
+            if process.poll() is not None or over:
                 return False
             assert time.monotonic() < until, f"life {self.lives}: no news of {blow.moment} within {PATIENCE} s"
             if fresh := self._news(blow.moment) - seen:
