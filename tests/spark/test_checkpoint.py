@@ -230,12 +230,17 @@ def test_a_crash_in_the_first_micro_batch_finds_its_own_sink_again(spark: object
     """Tasks had written there, and nothing was committed yet: the next life must not take that for somebody else's."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     fresh = str(place / "fresh")
-    unlucky = session(place, lambda text: text.replace("/out'", "/first'")).prepare(fresh)
+
+    def at_once(text: str) -> str:
+        return text.replace("/out'", "/first'").replace("per_batch = 1", f"per_batch = {FILES}")
+
+    unlucky = session(place, at_once).prepare(fresh)
     sink = unlucky.sinks[0]
     unlucky.sinks[0] = Unlucky(sink.name, sink.path, sink.format, run=sink.run)  # type: ignore[attr-defined]
     with pytest.raises(MillstreamError, match="the power went out"):
         run_spark(unlucky)
-    session(place, lambda text: text.replace("/out'", "/first'")).run(checkpoint=fresh)
+    assert list((place / "first" / "_staged").rglob("*.jsonl"))
+    session(place, at_once).run(checkpoint=fresh)
     assert answer(place, "first") == EXPECTED
 
 
