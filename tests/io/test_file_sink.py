@@ -105,6 +105,27 @@ def test_a_crash_before_the_manifest_leaves_nothing_visible(tmp_path: Path) -> N
     assert not (out / "_staged" / "r1" / "0").exists()
 
 
+def test_what_a_task_wrote_must_be_here_to_be_committed(tmp_path: Path) -> None:
+    """On a cluster without a shared path it is on another disk; a manifest would make it lost for good."""
+    sink = sink_at(tmp_path / "out")
+    part = staged(sink, "0", 3, 1)
+    shutil.rmtree(tmp_path / "out" / "_staged")
+    with pytest.raises(SinkProblem, match="was written and is not there; on a cluster every machine must see this path"):
+        sink.commit(3, [part])
+    assert sink.staging.last() == -1
+    sink.commit(3, [staged(sink, "0", 3, 1)])
+    assert visible(tmp_path / "out") == {"part-0-00000003.jsonl": [1]} and sink.staging.last() == 3
+
+
+def test_a_damaged_manifest_is_one_line(tmp_path: Path) -> None:
+    sink = sink_at(tmp_path / "out")
+    sink.commit(0, [staged(sink, "0", 0, 1)])
+    (manifest,) = (tmp_path / "out" / "_millstream").glob("*/0.json")
+    manifest.write_text('{"epoch": 0, "fi')
+    with pytest.raises(SinkProblem, match=r"the manifest .* is damaged; restore it"):
+        sink.commit(0, [])
+
+
 def test_a_used_path_is_refused_unless_it_is_ours(tmp_path: Path) -> None:
     out = tmp_path / "out"
     sink = sink_at(out).with_run("r1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,6 @@ import pytest
 def spark() -> Iterator[object]:
     from millstream.runtime.spark.session import get_session
 
-    session = get_session("local[2]")
+    session = get_session(os.environ.get("MILLSTREAM_TEST_MASTER", "local[2]"))
     yield session
     session.stop()

@@ -109,6 +109,19 @@ def test_unseal_finds_pythons_last_line() -> None:
     assert isinstance(error, MillstreamError) and "ValueError: no such thing" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Error from python worker:\n  python3: No module named millstream.x\nPYTHONPATH was:", "lacks the library `millstream.x`"),
+        ("Traceback\nModuleNotFoundError: No module named 'numba'", "a Python worker lacks the library `numba`; on a cluster"),
+        ('java.io.IOException: Cannot run program "/nowhere/python": error=2', "an executor can not run /nowhere/python; PYSPARK_PYTHON"),
+        ("An error occurred while calling o16.x.\n: org.apache.spark.SparkException: all is lost\n\tat x", "failed on Spark: all is lost"),
+    ],
+)
+def test_unseal_says_what_a_machine_lacks(text: str, said: str) -> None:
+    assert said in str(unseal(text))
+
+
 def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from millstream.errors import DataProblem
     from millstream.runtime.program import Outcome, Packet

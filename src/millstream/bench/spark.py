@@ -91,7 +91,7 @@ def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, A
         batches.append(status.batch_seconds)
 
     began = time.perf_counter()
-    run_spark(Launch.prepare(pipeline, checkpoint), checkpoint=checkpoint, on_status=look)
+    run_spark(Launch.prepare(pipeline, checkpoint), on_status=look)
     return {"seconds": time.perf_counter() - began, "batches": batches, "state_bytes": state[0]}
 
 

@@ -82,7 +82,7 @@ def _point(size: int) -> Point:
 
         checkpoint = os.path.join(folder, "checkpoint")
         with tree.Watch(os.getpid()) as watch:
-            run_spark(Launch.prepare(pipeline, checkpoint), checkpoint=checkpoint, on_status=look)
+            run_spark(Launch.prepare(pipeline, checkpoint), on_status=look)
         measured = looks[fills + WARM - 1 : fills + WARM + MEASURED]
         (_, cpu, written, _), (_, cpu_after, written_after, last) = measured[0], measured[-1]
         tuples = BATCH * (len(measured) - 1)

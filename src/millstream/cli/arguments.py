@@ -29,12 +29,12 @@ def read(file: Path) -> str:
         raise SyntaxProblem(f"{file}: {error.strerror}") from None
 
 
-def variables(values: list[str] | None) -> dict[str, str]:
+def variables(values: list[str] | None, option: str = "--set") -> dict[str, str]:
     found = {}
     for value in values or []:
         name, sign, text = value.partition("=")
         if not sign or not name.strip():
-            raise typer.BadParameter(f"`{value}` is not NAME=VALUE", param_hint="--set")
+            raise typer.BadParameter(f"`{value}` is not {'KEY' if option == '--conf' else 'NAME'}=VALUE", param_hint=option)
         found[name.strip()] = text
     return found
 

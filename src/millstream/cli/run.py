@@ -32,21 +32,26 @@ def run(
         str | None, typer.Option(metavar="DIR", help="Where Spark keeps how far it came; a later run goes on there.", show_default=False)
     ] = None,
     values: Values = None,
+    conf: Annotated[
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own. Repeatable.", show_default=False)
+    ] = None,
 ) -> None:
     """Run the queries of a pipeline file until its streams end.
 
     Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after what is in hand.
     """
     given = variables(values)
-    if runtime is Runtime.local and (master or checkpoint):
-        raise typer.BadParameter("the local runtime has no master and no checkpoint", param_hint="--master, --checkpoint")
+    config = variables(conf, "--conf")
+    if runtime is Runtime.local and (master or checkpoint or config):
+        hint = "--master, --checkpoint, --conf"
+        raise typer.BadParameter("the local runtime has no master, no checkpoint and no settings of Spark", param_hint=hint)
     text = read(file)
 
     from millstream.cli.progress import Reporter
     from millstream.errors import PlanProblem
     from millstream.session import Session
 
-    session = Session(runtime.value, master)
+    session = Session(runtime.value, master, config)
     pipeline = session.pipeline
     pipeline.add_text(text, variables=given, file=str(file))
     choose(pipeline.settings, given, text)
@@ -62,7 +67,7 @@ def run(
         if runtime is Runtime.spark:
             reporter.say("starting Spark ...")
         with reporter:
-            final = _aside(lambda: session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update))
+            final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=reporter.update))
         reporter.say(reporter.summary(final))
 
 

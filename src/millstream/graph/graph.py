@@ -40,11 +40,3 @@ class Graph:
     @property
     def sinks(self) -> list[Vertex]:
         return [v for v in self.vertices if isinstance(v.config, Deliver)]
-
-    def describe(self) -> str:
-        """One line a vertex: what a checkpoint must agree with."""
-        lines = []
-        for v in self.vertices:
-            reads = f" <- {', '.join(f'#{i}' for i in v.inputs)}" if v.inputs else ""
-            lines.append(f"#{v.number} {v.config.label}{reads}")
-        return "\n".join(lines)

@@ -74,8 +74,9 @@ def read_file(owner: str, reader: LineReader | ParquetReader, path: str, batch_s
         raise SourceProblem(f"{owner}: {error.message}", hint=error.hint) from error.__cause__
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, FileNotFoundError):
-            why = "the file is gone"
-        elif isinstance(error, PermissionError):
+            hint = "on a cluster every machine must see this path, on a shared file system"
+            raise SourceProblem(f"{owner}: can not read {path}: the file is gone", hint=hint) from error
+        if isinstance(error, PermissionError):
             why = "permission denied"
         else:
             why = " ".join(str(error).split())[:200]

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -64,12 +64,20 @@ class Staging:
             fresh = not os.path.exists(record)
             if fresh and files:
                 os.makedirs(self.records, exist_ok=True)
+                self._need(staged for staged, _ in files)
                 pairs = [[staged, self._free(visible)] for staged, visible in files]
                 save(record, {"epoch": epoch, "files": pairs, **(facts or {})})
             if files or not fresh:
                 self._show(record)
             shutil.rmtree(os.path.join(self.directory, STAGED, safe(self.run), str(epoch)), ignore_errors=True)
         return fresh
+
+    def _need(self, staged: Iterable[str]) -> None:
+        """What a manifest names must be here: on a cluster a task may have written it to a disk of its own."""
+        for short in staged:
+            if not os.path.exists(os.path.join(self.directory, short)):
+                hint = "on a cluster every machine must see this path, on a shared file system"
+                raise SinkProblem(f"{self.owner}: {os.path.join(self.directory, short)} was written and is not there", hint=hint)
 
     def _free(self, visible: str) -> str:
         """Two runs that share a directory never write over each other."""
@@ -87,10 +95,16 @@ class Staging:
 
     def committed(self) -> Iterator[dict[str, Any]]:
         """The manifests of this run, in the order of their epochs."""
-        if os.path.isdir(self.records):
-            numbers = sorted(int(name[:-5]) for name in os.listdir(self.records) if name[:-5].isdigit() and name.endswith(".json"))
-            for number in numbers:
-                yield load(os.path.join(self.records, f"{number}.json"))
+        for number in self._epochs():
+            yield load(os.path.join(self.records, f"{number}.json"))
+
+    def last(self) -> int:
+        """The last epoch that has a manifest, or -1."""
+        return max(self._epochs(), default=-1)
+
+    def _epochs(self) -> list[int]:
+        names = os.listdir(self.records) if os.path.isdir(self.records) else []
+        return sorted(int(name[:-5]) for name in names if name[:-5].isdigit() and name.endswith(".json"))
 
     def claim(self) -> bool:
         """Mark the directory as this run's; True when it was already."""
@@ -129,8 +143,11 @@ def save(path: str, content: Mapping[str, Any]) -> None:
 
 
 def load(path: str) -> dict[str, Any]:
-    with open(path, encoding="utf-8") as file:
-        return cast("dict[str, Any]", json.load(file))
+    try:
+        with open(path, encoding="utf-8") as file:
+            return cast("dict[str, Any]", json.load(file))
+    except ValueError:
+        raise SinkProblem(f"the manifest {path} is damaged", hint="restore it from a copy, or write to another directory") from None
 
 
 def sync_directory(path: str) -> None:

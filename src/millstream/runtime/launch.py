@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
@@ -14,13 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
-from millstream.errors import MillstreamError, SetupProblem, SinkProblem
+from millstream.errors import MillstreamError, SinkProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, SocketSource, open_sink, open_source
 from millstream.io.contract import DeadLetter, Sink, Source
+from millstream.io.staging import Staging
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime.checkpoint import Checkpoint
+from millstream.runtime.facts import Facts
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
 
@@ -54,11 +55,26 @@ class Launch:
     sinks: list[Sink]
     letters: LetterBox
     settings: Settings
+    checkpoint: Checkpoint | None = None
 
     @classmethod
     def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
         """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
-        run = None if checkpoint is None else _run_name(checkpoint)
+        if checkpoint is None:
+            return cls._prepared(pipeline, None)
+        held = Checkpoint.open(checkpoint)
+        try:
+            launch = cls._prepared(pipeline, held)
+            held.agree(launch.facts, launch.results, launch.letters.staging)
+            held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
+        except BaseException:
+            held.close()
+            raise
+        return launch
+
+    @classmethod
+    def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None) -> Launch:
+        run = None if checkpoint is None else checkpoint.run
         graph = pipeline.graph()
         streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
         sources = {stream.name: _source(stream) for stream in streams}
@@ -72,7 +88,7 @@ class Launch:
         sinks = [entries[number][1] for number in sorted(entries)]
         _keep_apart(sources.values(), sinks)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
-        return cls(graph, sources, sinks, letters, pipeline.settings)
+        return cls(graph, sources, sinks, letters, pipeline.settings, checkpoint)
 
     def written(self, counts: Mapping[int, int]) -> dict[str, int]:
         """Tuples by sink name."""
@@ -84,9 +100,14 @@ class Launch:
         return [v.config.stream.name for v in self.graph.sources]  # type: ignore[attr-defined]
 
     @property
-    def fingerprint(self) -> str:
+    def facts(self) -> Facts:
         """What a checkpoint must agree with."""
-        return hashlib.sha256(self.graph.describe().encode()).hexdigest()[:16]
+        return Facts.of(self.graph)
+
+    @property
+    def results(self) -> list[Staging]:
+        """Where file sinks keep what they have committed."""
+        return [sink.staging for sink in self.sinks if isinstance(sink, FileSink)]
 
 
 def run_local(
@@ -123,20 +144,41 @@ def run_spark(
     launch: Launch,
     *,
     master: str | None = None,
-    checkpoint: str | None = None,
+    config: Mapping[str, str] | None = None,
     stop: threading.Event | None = None,
     on_status: Callable[[Status], None] | None = None,
 ) -> Status:
     """On Spark, until every stream has ended or `stop` is set."""
+    try:
+        return _run_spark(launch, master, config or {}, stop, on_status)
+    finally:
+        if launch.checkpoint is not None:
+            launch.checkpoint.close()
+
+
+def _run_spark(
+    launch: Launch,
+    master: str | None,
+    config: Mapping[str, str],
+    stop: threading.Event | None,
+    on_status: Callable[[Status], None] | None,
+) -> Status:
     from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
-    settings = launch.settings
-    spark = get_session(master)
-    buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
+    settings, checkpoint = launch.settings, launch.checkpoint
+    spark = get_session(master, config)
+    buckets = settings.get("execution.buckets")
+    if checkpoint is not None:
+        buckets = checkpoint.buckets(buckets, spark.sparkContext.defaultParallelism)
+        checkpoint.keep(buckets)
+        for sink in launch.sinks:
+            if isinstance(sink, FileSink):
+                sink.begin()  # before any task writes there: a crash must find its own directory again
+    buckets = buckets or spark.sparkContext.defaultParallelism
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
-    spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
+    spool = (None if checkpoint is None else checkpoint.spool) or notes
     sources = tuple((name, _replayable(launch.sources[name], os.path.join(spool, name))) for name in launch.streams)
     program = HostedProgram(
         cut(launch.graph),
@@ -144,7 +186,7 @@ def run_spark(
         tuple(launch.sinks),
         buckets,
         settings.get("execution.batch"),
-        launch.fingerprint,
+        launch.facts.fingerprint,
         os.path.join(notes, "notes.json"),
     )
     counts: dict[str, int] = {}
@@ -170,7 +212,7 @@ def run_spark(
         summary = run_program(
             program,
             master=master,
-            checkpoint=checkpoint,
+            checkpoint=None if checkpoint is None else checkpoint.path,
             on_progress=told,
             on_letters=letters,
             stop_event=stop,
@@ -216,21 +258,6 @@ def _source(stream: Stream) -> Source:
     except MillstreamError as problem:
         raise problem.at(stream.place) from None
     return source
-
-
-def _run_name(checkpoint: str) -> str:
-    """A name drawn when the checkpoint is made and kept in it, so that it goes when the checkpoint goes."""
-    if "://" in checkpoint:
-        return hashlib.sha256(checkpoint.encode()).hexdigest()[:12]
-    path = os.path.join(checkpoint, "millstream-run")
-    try:
-        os.makedirs(checkpoint, exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(path, "x") as file:
-            file.write(uuid.uuid4().hex[:12])
-        with open(path) as file:
-            return file.read().strip()
-    except OSError as error:
-        raise SetupProblem(f"the checkpoint {checkpoint} can not be used: {error.strerror}", hint="choose another directory") from None
 
 
 def _sink(entry: SinkEntry, schema: object, run: str | None) -> Sink:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,12 +32,12 @@ _QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(\(|SELECT\b|FROM\b)", re.IGNORE
 
 
 class Session:
-    """Streams, tables, sinks, views, settings and queries; `runtime` is "spark" or "local"."""
+    """Streams, tables, sinks, views, settings and queries; `runtime` is "spark" or "local", `config` has settings of Spark's own."""
 
-    def __init__(self, runtime: str = "spark", master: str | None = None) -> None:
+    def __init__(self, runtime: str = "spark", master: str | None = None, config: Mapping[str, str] | None = None) -> None:
         if runtime not in RUNTIMES:
             raise NameProblem.unknown("runtime", runtime, RUNTIMES)
-        self.runtime, self.master = runtime, master
+        self.runtime, self.master, self.config = runtime, master, dict(config or {})
         self.pipeline = Pipeline()
         self._sinks: dict[str, Any] = {}
 
@@ -145,7 +145,7 @@ class Session:
         launch = launch or self.prepare(checkpoint)
         if self.runtime == "local":
             return run_local(launch, stop=stop, on_status=on_status)
-        return run_spark(launch, master=self.master, checkpoint=checkpoint, stop=stop, on_status=on_status)
+        return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status)
 
     def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
         """Run one query in the background, with its answer in memory."""
@@ -158,6 +158,6 @@ class Session:
             launch.letters = letters  # type: ignore[assignment]
 
         def run(stop: threading.Event, on_status: Callable[[Status], None]) -> Status:
-            return self.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=on_status)
+            return self.run(launch=launch, stop=stop, on_status=on_status)
 
         return Query(alone, [insert], sink, letters, run)

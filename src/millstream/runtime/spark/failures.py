@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from millstream.errors import DataProblem, MillstreamError
+from millstream.errors import DataProblem, MillstreamError, SetupProblem
 
 # Spark turns an exception of a worker into text and nests that text in texts of its own; a marked
 # pickle is the one thing that survives every wrapping.
 _MARKED = re.compile(r"millstream-error<([A-Za-z0-9+/=]+)>")
 _PYTHON_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exception|Problem|Interrupt)): (.+)$", re.MULTILINE)
+_NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
+_JAVA_NAME = re.compile(r"^: (?:[a-z]\w*\.)+\w+: ")
 
 
 class WorkerFailure(Exception):
@@ -37,9 +40,20 @@ def unseal(text: str) -> MillstreamError:
         error = pickle.loads(base64.b64decode(marked.group(1)))
         assert isinstance(error, MillstreamError)
         return error
+    if missing := _NO_MODULE.search(text):
+        hint = "on a cluster each machine needs the libraries that Millstream is installed with: docs/cluster.md"
+        return SetupProblem(f"a Python worker lacks the library `{missing.group(1)}`", hint=hint)
+    if missing := _NO_PYTHON.search(text):
+        hint = "PYSPARK_PYTHON names the Python that each machine has: docs/cluster.md"
+        return SetupProblem(f"an executor can not run {missing.group(1)}", hint=hint)
     lines = [(kind, said) for kind, said in _PYTHON_LINE.findall(text) if kind != "PythonException"]
     if lines:
         kind, said = lines[-1]
         return DataProblem(f"the query failed on Spark: {kind}: {said.strip()}")
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
-    return DataProblem(f"the query failed on Spark: {first}")
+    said = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("An error occurred while calling")]
+    return DataProblem(f"the query failed on Spark: {_JAVA_NAME.sub('', said[0]) if said else 'no reason given'}")
+
+
+def state_is_lost(text: str) -> bool:
+    """True when Spark could not load a bucket's state: a file of the checkpoint is missing or broken."""
+    return "[CANNOT_LOAD_STATE_STORE" in text or "[STATE_STORE_" in text

@@ -18,12 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, SetupProblem
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
-from millstream.runtime.spark.failures import unseal
-from millstream.runtime.spark.session import DYNAMIC, get_session
+from millstream.runtime.spark.failures import state_is_lost, unseal
+from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
@@ -82,10 +82,17 @@ def run_program(
         for each in program.sinks:
             each.finish()
         return Summary(batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, stopped)
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
-        raise unseal(_text(commits.failure or error)) from error
+        if (end := jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)) is not None:
+            hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
+            raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
+        text = _text(commits.failure or error)
+        if checkpoint is not None and state_is_lost(text):
+            hint = "restore it from a copy, or give a new checkpoint directory"
+            raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error
+        raise unseal(text) from error
     finally:
         shelf.remove(shipment.run)
         if checkpoint is None:
@@ -139,7 +146,7 @@ def _start(
     durable: bool,
 ) -> StreamingQuery:
     spark = base.newSession()
-    for key, value in DYNAMIC.items():
+    for key, value in {**DYNAMIC, **{key: value for key, value in chosen.items() if key.startswith("spark.sql.")}}.items():
         spark.conf.set(key, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(program.buckets))
     if not durable:

@@ -13,9 +13,11 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -23,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from millstream import errors
 from millstream.errors import SetupProblem
+from millstream.runtime.spark import cluster
 
 LEAST_JAVA = 17
 
@@ -97,23 +100,65 @@ def get_session(master: str | None = None, config: Mapping[str, str] | None = No
     if SparkContext._active_spark_context is not None:  # whichever thread asks
         return SparkSession.builder.getOrCreate()
     check_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    master, config = master or "local[*]", config or {}
+    local = cluster.is_local(master)
+    cluster.reach(master)
+    # The Python of executors may be another one where they are on other machines.
+    elsewhere = None if local else config.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = elsewhere or sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
     _share_import_path()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what a callback raises, and we raise it again
-    master = master or "local[*]"
+    cluster.give_home(master)
     conf = SparkConf().setMaster(master).setAppName("millstream")
     conf.setAll([*STATIC.items(), *DYNAMIC.items(), ("spark.driver.memory", driver_memory())])
-    if re.fullmatch(r"local(\[.*\])?", master):
-        conf.setAll(list(LOCAL.items()))
-    conf.setAll(list((config or {}).items()))
+    for some in (LOCAL, config) if local else (config, cluster.settings(config, JAVA)):
+        conf.setAll(list(some.items()))
     java = conf.get("spark.driver.extraJavaOptions", None) or JAVA
     conf.set("spark.driver.extraJavaOptions", f"{java} -Dlog4j2.configurationFile={_log_settings()}")
-    SparkContext(conf=conf, gateway=_gateway(conf))
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    chosen.update(config)
+    session = _connected(conf, master)
+    if not local:
+        cluster.ship(session)
+        cluster.wait_for_executors(session, master)
     _spare_checksums(session)
+    _hush(session)
     return session
+
+
+def _connected(conf: SparkConf, master: str) -> SparkSession:
+    """A session on the master; one that turns us away, or a JVM that dies meanwhile, is told in one line."""
+    try:
+        SparkContext(conf=conf, gateway=_gateway(conf))
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+        if (end := jvm_ended(2.0)) is not None:
+            raise SetupProblem(f"Spark's Java process has ended ({end})", hint="run again") from None
+        said = next((line.strip() for line in str(error).splitlines()[1:] if "Exception" in line), str(error).splitlines()[0])
+        raise SetupProblem(f"Spark could not be started on {master}: {said}", hint="check --master and --conf") from None
+
+
+chosen: dict[str, str] = {}
+"""What the user has set of Spark's settings; it wins over ours."""
+
+
+def _hush(session: SparkSession) -> None:
+    """A JVM that dies is told in one line by whoever waits for it; PySpark would add screenfuls of its own."""
+    server: Any = session.sparkContext
+    server._accumulatorServer.handle_error = lambda request, address: None
+    logging.getLogger().addFilter(lambda record: not record.pathname.endswith(("java_gateway.py", "clientserver.py")))
+
+
+def jvm_ended(seconds: float = 0.0) -> str | None:
+    """How the JVM that we started has ended, or None while it runs; an end may show a moment after the connection is lost."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    code = process.poll()
+    return None if code is None else f"signal {-code}" if code < 0 else f"code {code}"
 
 
 def _spare_checksums(session: SparkSession) -> None:

@@ -1,0 +1,97 @@
+"""What a checkpoint must agree with: the facts of a query that its state and its offsets were made from.
+
+Left out is what may change between two lives of a run without changing an answer: settings, enabling timestamps, where a directory
+of files stands, whether it is watched, the address of a socket, the path and format of a sink, the contents of tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from millstream.graph.graph import Graph
+from millstream.io.files import local_path
+from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime.visible import visible
+
+FREE = ("path", "watch", "host", "port")
+"""Options of a source that another life may change."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Readable lines by what they are about, and the fingerprint of everything behind them."""
+
+    lines: Mapping[str, str]
+    fingerprint: str
+
+    @classmethod
+    def of(cls, graph: Graph) -> Facts:
+        lines: dict[str, str] = {}
+        for vertex in graph.sources:
+            lines |= _stream(vertex.config.stream)  # type: ignore[attr-defined]
+        for vertex in graph.sinks:
+            lines[f"the columns of sink {vertex.config.sink.name}"] = _columns(visible(vertex.config.schema))  # type: ignore[attr-defined]
+        for vertex in graph.vertices:
+            reads = f" <- {', '.join(f'#{i}' for i in vertex.inputs)}" if vertex.inputs else ""
+            lines[f"operator #{vertex.number}"] = vertex.config.label + reads
+        whole = [lines, [_told(vertex.config) for vertex in graph.vertices]]
+        return cls(lines, hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16])
+
+    def difference(self, before: Mapping[str, str]) -> str:
+        """The first line that has changed since, in words."""
+        for what in [*before, *self.lines]:
+            was, now = before.get(what), self.lines.get(what)
+            if was is None:
+                return f"{what} is new"
+            if now is None:
+                return f"{what} is gone"
+            if was != now:
+                return f"{what} was `{was}` and is `{now}`"
+        return "an operator works otherwise"
+
+
+def _stream(stream: Stream) -> dict[str, str]:
+    time, name = stream.timestamp, f"stream {stream.name}"
+    lines = {
+        f"the columns of {name}": _columns(stream.columns),
+        f"the timestamp of {name}": f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " "),
+    }
+    for number, clause in enumerate(stream.punctuate):
+        lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {', '.join(clause.columns)} when {clause.when.sql('spark')}"
+    options = {key: value for key, value in stream.options.items() if key not in FREE}
+    path = stream.options.get("path")
+    if path is not None and not os.path.isdir(local_path(path)):
+        options["path"] = local_path(path)  # offsets name files below a directory without it, and others with their path
+    lines[f"the source of {name}"] = ", ".join(f"{k} = {v}" for k, v in sorted(options.items())) or type(stream.source).__name__
+    return lines
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in schema)
+
+
+def _told(value: Any) -> Any:
+    """A configuration as JSON, down to its last field."""
+    if isinstance(value, (Stream, SinkEntry)):
+        return value.name
+    if isinstance(value, exp.Expr):
+        return value.sql("spark")
+    if isinstance(value, pa.Schema):
+        return _columns(value)
+    if is_dataclass(value):
+        return [type(value).__name__, *(_told(getattr(value, f.name)) for f in fields(value))]
+    if isinstance(value, (list, tuple)):
+        return [_told(each) for each in value]
+    if isinstance(value, dict):
+        return [[str(key), _told(each)] for key, each in sorted(value.items(), key=lambda pair: str(pair[0]))]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return str(value) if isinstance(value, pa.DataType) else type(value).__name__
