@@ -130,4 +130,7 @@ def test_the_pace_grows_only_while_micro_batches_are_short_and_full() -> None:
     pace.took(8)
     pace.since -= 100
     assert pace.limit() == 4
+    pace.took(3)  # held back by a limit on bytes, and slow all the same
+    pace.since -= 100
+    assert pace.limit() == 2
     assert Pace(2, 7).limit() == 7

@@ -17,12 +17,16 @@ from millstream.core.clock import Clock
 from millstream.errors import MillstreamError, SetupProblem, SinkProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, FileSource, LetterBox, SocketSource, open_sink, open_source
-from millstream.io.contract import DeadLetter, Sink, Source
+from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
+from millstream.io.contract import DeadLetter, Limits, Sink, Source
+from millstream.io.staging import safe
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
+
+BYTES_PER_CORE = 64 << 20
+"""What a micro-batch takes of a stream by default: more than a core reads in the 2 s it should last, and little beside its memory."""
 
 
 @dataclass
@@ -135,7 +139,11 @@ def run_spark(
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
     spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
-    sources = tuple((name, _replayable(launch.sources[name], os.path.join(spool, name))) for name in launch.streams)
+    limits = Limits(
+        settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * spark.sparkContext.defaultParallelism,
+        settings.get("source.max_tuples_per_batch") or None,
+    )
+    sources = tuple((name, _hosted(launch.sources[name], spool, limits, checkpoint)) for name in launch.streams)
     program = HostedProgram(
         cut(launch.graph),
         sources,
@@ -199,14 +207,20 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
                     raise SinkProblem(said, hint="choose a path of its own for the sink")
 
 
-def _replayable(source: Source, spool: str) -> Source:
-    """A source that keeps what it received, so that other processes can read it and a micro-batch can be replayed."""
-    return source.with_spool(spool) if isinstance(source, SocketSource) else source
+def _hosted(source: Source, spool: str, limits: Limits, checkpoint: str | None) -> Source:
+    """The source as Spark reads it: within limits, and with a directory for what a replay needs and a position should not carry."""
+    if not hasattr(source, "hosted"):
+        return source
+    directory = os.path.join(spool, safe(source.name))  # type: ignore[attr-defined]
+    # What a file stream has taken must be there after a restart: a checkpoint elsewhere carries it in the positions.
+    far = checkpoint is not None and "://" in checkpoint and isinstance(source, FileSource)
+    hosted: Source = source.hosted(None if far else directory, limits)
+    return hosted
 
 
 def _source(stream: Stream) -> Source:
-    source: Source = stream.source if stream.source is not None else open_source(
-        stream.name, stream.read_schema, stream.options, stream.place
+    source: Source = (
+        stream.source if stream.source is not None else open_source(stream.name, stream.read_schema, stream.options, stream.place)
     )
     try:
         source.check()

@@ -193,6 +193,7 @@ def now_us() -> int:
 class Pace:
     """How many units of each stream a micro-batch may take: fixed, or grown and shrunk towards TARGET_SECONDS.
 
+    It grows while micro-batches take all they may; the sources' own limits on bytes and tuples keep one from growing too large.
     Only the size of micro-batches depends on the clock, never an answer: what was taken is in the offset.
     """
 
@@ -200,20 +201,20 @@ class Pace:
         self.least = tasks
         self.fixed = fixed
         self.now = fixed or tasks
-        self.full = False  # the last micro-batch took all it might
+        self.taken = 0  # by the last micro-batch
         self.batches = 0
         self.since = time.monotonic()
 
     def limit(self) -> int:
-        if self.fixed is None and self.full and self.batches > 1:  # the first one pays for the start-up
+        if self.fixed is None and self.taken and self.batches > 1:  # the first one pays for the start-up
             seconds = time.monotonic() - self.since
-            if seconds < TARGET_SECONDS / 2:
+            if seconds < TARGET_SECONDS / 2 and self.taken >= self.now:
                 self.now *= 2
             elif seconds > TARGET_SECONDS * 2:
-                self.now = max(self.least, self.now // 2)
+                self.now = max(self.least, self.taken // 2)
         return self.now
 
     def took(self, units: int) -> None:
-        self.full = units >= self.now
+        self.taken = units
         self.batches += units > 0
         self.since = time.monotonic()
