@@ -76,7 +76,7 @@ class Command:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """As a process of its own, the first of its group."""
-        command = [sys.executable, "-m", "millstream.cli", *arguments]
+        command = [sys.executable, "-m", "millstream", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.directory, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)

@@ -62,7 +62,7 @@ def test_ctrl_c_stops_a_run_on_spark(command: Command) -> None:
     assert err.splitlines()[-1].startswith("stopped: read 5 tuples from Bid")
 
 
-def test_plain_lines_come_at_most_once_a_second_and_only_with_news(command: Command) -> None:
+def test_plain_lines_come_every_two_seconds_at_most_and_only_with_news(command: Command) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--runtime", "local")
     wait_for(command.directory / "out")
@@ -77,9 +77,10 @@ def test_plain_lines_come_at_most_once_a_second_and_only_with_news(command: Comm
     _, err = process.communicate(timeout=60)
     lines = err.splitlines()[:-2]
     assert process.returncode == 0, err
-    assert 1 <= len(lines) <= time.monotonic() - began + 2, err
+    assert 1 <= len(lines) <= (time.monotonic() - began) / 2 + 2, err
+    said = r"\d+\.\d s: in \d+ \([\d.]+/s\), out \d+ \([\d.]+/s\), Bid [\d :-]+ \(\d+ d behind\), state \d+ \([\d.]+ k?B\)"
     for line in lines:
-        assert re.fullmatch(r"\d+\.\d s: in [\d,]+ \(Bid\), out \d+, low-water mark [\d :.-]+ \(Bid\), state \d+", line), line
+        assert re.fullmatch(said, line), line
     assert "\x1b" not in err and "\r" not in err
 
 

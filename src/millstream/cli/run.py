@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -31,19 +32,36 @@ def run(
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where Spark keeps how far it came; a later run goes on there.", show_default=False)
     ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write metrics as JSON lines, one a micro-batch.", show_default=False)
+    ] = None,
     values: Values = None,
 ) -> None:
     """Run the queries of a pipeline file until its streams end.
 
-    Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after what is in hand.
+    Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after the micro-batch in hand.
     """
     given = variables(values)
     if runtime is Runtime.local and (master or checkpoint):
         raise typer.BadParameter("the local runtime has no master and no checkpoint", param_hint="--master, --checkpoint")
-    text = read(file)
+    with _stopping() as stop:
+        _run(read(file), file, runtime, master, checkpoint, metrics, given, stop)
 
+
+def _run(
+    text: str,
+    file: Path,
+    runtime: Runtime,
+    master: str | None,
+    checkpoint: str | None,
+    metrics: Path | None,
+    given: dict[str, str],
+    stop: threading.Event,
+) -> None:
+    from millstream.cli.metrics import Metrics
     from millstream.cli.progress import Reporter
     from millstream.errors import PlanProblem
+    from millstream.runtime.launch import Status
     from millstream.session import Session
 
     session = Session(runtime.value, master)
@@ -56,14 +74,22 @@ def run(
         if pipeline.explains:
             return
         raise PlanProblem(f"{file}: there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
+    if stop.is_set():
+        print("stopped before anything was read", file=sys.stderr)
+        return
     launch = session.prepare(checkpoint)
-    with _stopping() as stop:
-        reporter = Reporter(launch)
-        if runtime is Runtime.spark:
-            reporter.say("starting Spark ...")
-        with reporter:
-            final = _aside(lambda: session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=reporter.update))
-        reporter.say(reporter.summary(final))
+    reporter, record = Reporter(launch), Metrics(metrics)
+
+    def on_status(status: Status) -> None:
+        reporter.update(status)
+        record.update(status)
+
+    if runtime is Runtime.spark:
+        reporter.say("starting Spark ...")
+    with reporter:
+        final = _aside(lambda: session.run(launch=launch, checkpoint=checkpoint, stop=stop, on_status=on_status))
+    record.close(final)
+    reporter.say(reporter.summary(final))
 
 
 def _aside(work: Callable[[], Result]) -> Result:

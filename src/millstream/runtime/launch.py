@@ -11,9 +11,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from millstream.core.clock import Clock
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import MillstreamError, SetupProblem, SinkProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
@@ -22,6 +24,8 @@ from millstream.io.contract import DeadLetter, Limits, Sink, Source
 from millstream.io.staging import safe
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime.meter import Meter
+from millstream.runtime.spent import BatchTime
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
 
@@ -45,6 +49,33 @@ class Status:
     batches: int = 0
     stopped: bool = False
     letters_path: str | None = None
+    rate_in: float = 0.0
+    """Tuples a second over the last 10 s, of all streams; `mean_in` is that of the whole run."""
+    rate_out: float = 0.0
+    behind: dict[str, float] = field(default_factory=dict)
+    """Seconds from the low-water mark to the clock, of each stream that has no end."""
+    batch: BatchTime = field(default_factory=BatchTime)
+    """The last micro-batch on Spark."""
+    spent: dict[str, float] = field(default_factory=dict)
+    """Seconds of the run by part (see `BatchTime`), over all micro-batches."""
+
+    @property
+    def mean_in(self) -> float:
+        return sum(self.tuples_in.values()) / self.seconds if self.seconds else 0.0
+
+    @property
+    def mean_out(self) -> float:
+        return self.tuples_out / self.seconds if self.seconds else 0.0
+
+    @property
+    def late(self) -> int:
+        return self.letters.get("late", 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON; low-water marks that are none yet are null, those of streams that have ended are missing."""
+        marks = {name: None if mark == MIN_TIME else mark for name, mark in self.marks.items() if mark != MAX_TIME}
+        means = {"mean_in": self.mean_in, "mean_out": self.mean_out, "late": self.late}
+        return {**asdict(self), "marks": marks, **means}
 
 
 @dataclass
@@ -80,6 +111,16 @@ class Launch:
         """Tuples by sink name."""
         return {sink.name: counts.get(number, 0) for number, sink in enumerate(self.sinks)}
 
+    def behind(self, marks: Mapping[str, int], now: float) -> dict[str, float]:
+        """How far each stream without end is behind the clock, where its timestamps are times."""
+        found = {}
+        for vertex in self.graph.sources:
+            stream: Stream = vertex.config.stream  # type: ignore[attr-defined]
+            mark = marks.get(stream.name, MIN_TIME)
+            if MIN_TIME < mark < MAX_TIME and not self.sources[stream.name].bounded:
+                found[stream.name] = now - mark / 1e6
+        return found
+
     @property
     def streams(self) -> list[str]:
         """The names of the streams that are read, in the order of the graph."""
@@ -112,9 +153,14 @@ def run_local(
         on_letters=launch.letters.put,
     )
 
+    meter = Meter()
+
     def status(p: Progress) -> Status:
         written = launch.written(p.written)
-        return Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
+        made = Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
+        made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
+        made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
+        return made
 
     final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
     final.stopped = stop is not None and stop.is_set()
@@ -134,8 +180,12 @@ def run_spark(
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
+    if stop is not None and stop.is_set():
+        return Status(stopped=True)
     settings = launch.settings
     spark = get_session(master)
+    if stop is not None and stop.is_set():
+        return Status(stopped=True)  # it came while Spark started
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
     spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
@@ -161,15 +211,29 @@ def run_spark(
             counts[letter.kind] = counts.get(letter.kind, 0) + 1
         launch.letters.deliver(epoch, unique)
 
-    began = time.monotonic()
+    began, meter = time.monotonic(), Meter()
+    last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
         written, seconds = launch.written(counted), time.monotonic() - began
-        return Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+        made = Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+        made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
+        made.behind = launch.behind(made.marks, time.time())
+        made.batch, made.spent = last.batch, dict(last.spent)
+        return made
 
     def told(p: Progress) -> None:
+        nonlocal last
+        last.batch = p.time
+        for part, seconds in p.time.parts.items():
+            last.spent[part] = last.spent.get(part, 0.0) + seconds
+        last = status(p.written, last.batches + 1)
         if on_status is not None:
-            on_status(status(p.written, p.batch + 1))
+            on_status(last)
+
+    def ticked() -> None:
+        if on_status is not None:
+            on_status(status(dict(enumerate(last.written.values())), last.batches))
 
     try:
         summary = run_program(
@@ -178,6 +242,7 @@ def run_spark(
             checkpoint=checkpoint,
             on_progress=told,
             on_letters=letters,
+            on_tick=ticked,
             stop_event=stop,
             units_per_batch=settings.get("source.max_files_per_batch") or None,
             spark=spark,
