@@ -71,6 +71,8 @@ class Reporter:
 
         In a given width the most dispensable parts are left out: what is in brackets from the right, then whole parts.
         """
+        if not status.seconds:
+            return "starting ..."
         parts = list(self._parts(status))
         line = _joined(parts)
         for short in (len(parts) - number for number in range(1, len(parts) + 1)):

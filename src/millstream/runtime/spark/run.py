@@ -115,6 +115,7 @@ class Commits:
         self.lock = threading.Lock()
         self.refused = False
         self.finish: Delivery | None = None
+        self.epoch = -1
 
     def refuse(self) -> None:
         """Let a commit under way finish, and begin no other. (To hold the lock while the query stops would be a
@@ -126,6 +127,7 @@ class Commits:
         try:
             if self.finish is not None:
                 frame = frame.mapInArrow(self.finish, wire.SCHEMA)
+            self.epoch = epoch
             # One action and no more: a second one would run the stages again.
             rows = [wire.Wire._make(row) for row in frame.collect()]
             with self.lock:
@@ -187,7 +189,6 @@ class Following:
     """It was asked to stop, and did so before its streams had ended."""
     ended: bool = False
     told: int = -1
-    seen: Any = None
     ticked: float = field(default_factory=time.monotonic)
 
     def follow(self, query: StreamingQuery) -> None:
@@ -203,10 +204,7 @@ class Following:
             self.stopped = asked and not self.ended
 
     def _tell(self, query: StreamingQuery) -> None:
-        last = query.lastProgress
-        mark = None if last is None else (last["batchId"], last["timestamp"])
-        if mark != self.seen:
-            self.seen = mark
+        if self.commits.epoch > self.told:  # asking costs both processes some ms, so nobody asks when nothing has happened
             for report in query.recentProgress:
                 if report["batchId"] > self.told and report["numInputRows"]:
                     self._report(report)
