@@ -22,7 +22,7 @@ from millstream.errors import MillstreamError
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import sink, wire
-from millstream.runtime.spark.failures import unseal
+from millstream.runtime.spark.failures import is_sealed, unseal
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.session import DYNAMIC, get_session
 from millstream.runtime.spark.sink import Delivery
@@ -97,7 +97,11 @@ def run_program(
     except (PySparkException, Py4JError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
-        raise unseal(_text(commits.failure or error)) from error
+        text = _text(commits.failure or error)
+        if following.stopped and not is_sealed(text):
+            # Whoever told us to stop has told the JVM as well. What was in hand is replayed by the next run.
+            return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
+        raise unseal(text) from error
     finally:
         halt.remove()
         if checkpoint is None:
@@ -198,6 +202,7 @@ class Following:
             asked = self.stop_event is not None and self.stop_event.is_set()
             if asked:
                 self.halt.ask()
+                self.stopped = True
             over = bool(query.awaitTermination(0.02 if asked else 0.1)) or self.halt.answered
             self._tell(query)
             over = over or self.ended
