@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.bench.soak import Sample, Verdict, soak
-from millstream.bench.tree import members, memory
+from millstream.bench.soak import Sample, Verdict, report, soak
+from millstream.bench.processes import members, memory
 
 
 def sample(seconds: float, mb: float) -> Sample:
@@ -23,6 +24,8 @@ def test_growth_is_that_of_the_line_after_the_warm_up() -> None:
     assert steady.steady and abs(steady.growth(lambda s: s.memory_mb)) < 0.001
     leaking = Verdict([*warm, *(sample(t, 1000 + 10 * t) for t in range(10, 30))], {}, 0)
     assert not leaking.steady
+    assert report(leaking, False).endswith("memory is NOT steady (less than 5% is steady)")
+    assert json.loads(report(steady, True))["steady"] is True
     assert leaking.growth(lambda s: s.memory_mb) == pytest.approx(190 / 1195, rel=0.01)
 
 

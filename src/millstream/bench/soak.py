@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millstream.bench.tree import memory
+from millstream.bench.processes import memory
 from millstream.core.types import TIMESTAMP
 from millstream.errors import DataProblem
 
@@ -253,3 +253,23 @@ def _write(verdict: Verdict, place: str) -> None:
     from millstream.bench.soak_picture import draw
 
     draw(verdict, os.path.join(place, "soak.png"))
+
+
+def report(verdict: Verdict, as_json: bool) -> str:
+    """What came of it, in three lines or as JSON."""
+    last = verdict.samples[-1]
+    growth = {
+        "memory": verdict.growth(lambda s: s.memory_mb),
+        "state": verdict.growth(lambda s: s.state_rows),
+        "batch": verdict.growth(lambda s: s.batch_seconds),
+        "checkpoint": verdict.growth(lambda s: s.checkpoint_mb),
+    }
+    if as_json:
+        found = {"minutes": round(last.seconds / 60, 1), "tuples": last.tuples_in, "batches": last.batches, "memory_mb": round(last.memory_mb)}
+        answers = {"steady": verdict.steady, "growth": growth, "answers": verdict.checked, "late": verdict.late}
+        return json.dumps({"benchmark": "soak", **found, **answers}, indent=2)
+    answers_as = ", ".join(f"{n:,} {name}" for name, n in {**verdict.checked, "late tuples": verdict.late}.items())
+    lines = [f"{last.tuples_in:,} tuples in {last.batches:,} micro-batches; as DuckDB has it: {answers_as}"]
+    lines.append("growth after the warm-up: " + ", ".join(f"{name} {value:+.1%}" for name, value in growth.items()))
+    lines.append(f"memory is {'steady' if verdict.steady else 'NOT steady'} (less than {STEADY:.0%} is steady)")
+    return "\n".join(lines)

@@ -23,7 +23,9 @@ def bench(
 ) -> None:
     """Measure one comparison: every side in its own process on one core, answers checked against each other."""
     if name == "soak":
-        _soak(minutes, out, as_json)
+        from millstream.bench.soak import report, soak
+
+        print(report(soak(minutes, out, lambda text: print(text, file=sys.stderr, flush=True)), as_json))
         return
     sides = compare(name, rows=rows, repeats=repeats, tell=lambda text: print(text, file=sys.stderr))
     ours = sides[0]
@@ -50,25 +52,3 @@ def bench(
         ratio = "" if s is ours else f"{ours.rate / s.rate:.2f} x"
         table.add_row(s.name, f"{s.rate / 1e6:.2f} M", f"{low / 1e6:.2f} to {high / 1e6:.2f} M", f"{s.peak_mb:,} MB", ratio)
     Console().print(table)
-
-
-def _soak(minutes: float, out: str, as_json: bool) -> None:
-    from millstream.bench.soak import STEADY, soak
-
-    verdict = soak(minutes, out, lambda text: print(text, file=sys.stderr, flush=True))
-    growth = {
-        "memory": verdict.growth(lambda s: s.memory_mb),
-        "state": verdict.growth(lambda s: s.state_rows),
-        "batch": verdict.growth(lambda s: s.batch_seconds),
-        "checkpoint": verdict.growth(lambda s: s.checkpoint_mb),
-    }
-    last = verdict.samples[-1]
-    if as_json:
-        answers = {"answers": verdict.checked, "late": verdict.late, "tuples": last.tuples_in, "batches": last.batches}
-        print(json.dumps({"benchmark": "soak", "minutes": minutes, "steady": verdict.steady, "growth": growth, **answers}, indent=2))
-        return
-    print(f"{last.tuples_in:,} tuples in {last.batches:,} micro-batches; as DuckDB has it: " + ", ".join(
-        f"{n:,} {name}" for name, n in {**verdict.checked, "late tuples": verdict.late}.items()
-    ))  # fmt: skip
-    print("growth after the warm-up: " + ", ".join(f"{name} {value:+.1%}" for name, value in growth.items()))
-    print(f"memory is {'steady' if verdict.steady else 'NOT steady'} (less than {STEADY:.0%}): {out}/soak.csv, {out}/soak.png")
