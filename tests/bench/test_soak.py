@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.bench.soak import Sample, Verdict, report, soak
 from millstream.bench.processes import members, memory
+from millstream.bench.soak import Sample, Verdict, report, soak
 
 
 def sample(seconds: float, mb: float) -> Sample:
