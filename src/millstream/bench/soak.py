@@ -266,8 +266,9 @@ def report(verdict: Verdict, as_json: bool) -> str:
     }
     if as_json:
         found = {"minutes": round(last.seconds / 60, 1), "tuples": last.tuples_in, "batches": last.batches}
-        answers = {"memory_mb": round(last.memory_mb), "steady": verdict.steady, "growth": growth, "answers": verdict.checked, "late": verdict.late}
-        return json.dumps({"benchmark": "soak", **found, **answers}, indent=2)
+        judged = {"memory_mb": round(last.memory_mb), "steady": verdict.steady, "growth": growth}
+        answers = {"answers": verdict.checked, "late": verdict.late}
+        return json.dumps({"benchmark": "soak", **found, **judged, **answers}, indent=2)
     answers_as = ", ".join(f"{n:,} {name}" for name, n in {**verdict.checked, "late tuples": verdict.late}.items())
     lines = [f"{last.tuples_in:,} tuples in {last.batches:,} micro-batches; as DuckDB has it: {answers_as}"]
     lines.append("growth after the warm-up: " + ", ".join(f"{name} {value:+.1%}" for name, value in growth.items()))
