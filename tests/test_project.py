@@ -38,6 +38,7 @@ LAYERS = (
     "bench",
     "demo",
     "cli",
+    "__main__",
 )
 # Where the order alone would allow too much. Sources and sinks know nothing of plans, kernels nothing of Python objects,
 # and a runtime nothing of the other.

@@ -18,6 +18,7 @@ class Setting:
     meaning: str
     choices: tuple[str, ...] = ()
     least: int = 0
+    most: int = 2**31 - 1
 
 
 SETTINGS = {
@@ -31,6 +32,8 @@ SETTINGS = {
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
         Setting("source.max_files_per_batch", 0, int, "units of one stream that a micro-batch takes; 0 adapts"),
+        Setting("source.max_bytes_per_batch", 0, int, "bytes of one stream that a micro-batch takes; 0 takes 64 MB a core", most=2**63 - 1),
+        Setting("source.max_tuples_per_batch", 0, int, "tuples of one stream that a micro-batch takes; 0 sets no limit", most=2**63 - 1),
         Setting("dead_letters.path", "", str, "where broken and late tuples go"),
     )
 }
@@ -46,7 +49,7 @@ class Settings:
         setting = SETTINGS.get(name.lower())
         if setting is None:
             raise NameProblem.unknown("setting", name, SETTINGS, place=place)
-        if setting.kind is int and (isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value < 2**31):
+        if setting.kind is int and (isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value <= setting.most):
             raise TypeProblem(f"{name} takes a whole number of at least {setting.least}, not {value!r}", place=place)
         if setting.kind is bool and not isinstance(value, bool):
             raise TypeProblem(f"{name} takes true or false, not {value!r}", place=place)

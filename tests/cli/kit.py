@@ -74,9 +74,9 @@ class Command:
         """Write a pipeline and run it in one process."""
         return self("run", self.pipeline(text, bids), "--runtime", "local", *arguments)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """As a process of its own, the first of its group."""
-        command = [sys.executable, "-m", "millstream.cli", *arguments]
+    def start(self, *arguments: str, code: str | None = None) -> subprocess.Popen[str]:
+        """As a process of its own, the first of its group; by `code` where it should do something before."""
+        command = [sys.executable, *(["-m", "millstream"] if code is None else ["-c", code]), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.directory, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)

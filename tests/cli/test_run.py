@@ -96,13 +96,18 @@ def test_two_queries_are_told_apart(command: Command) -> None:
 @pytest.mark.slow
 def test_on_spark(command: Command) -> None:
     command.pipeline(STREAM + SINK + QUERY, BIDS + "3,cheap,2026-01-01 12:01:31\n")
-    process = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
+    limits = ("--set", "source.max_bytes_per_batch=120", "--metrics", "metrics.jsonl")
+    process = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept", *limits)
     out, err = process.communicate(timeout=200)
     lines = err.splitlines()
     assert (process.returncode, out) == (0, ""), err
     assert lines[0] == "starting Spark ..."
     assert re.search(r"read 6 tuples from Bid, wrote 4 to Out \(out/\), 1 dead letter in out_dead_letters/", lines[-1])
     assert len(answers(command.directory / "out")) == 4
+    told = [json.loads(line) for line in (command.directory / "metrics.jsonl").read_text().splitlines()]
+    assert told[-1]["over"] and told[-1]["batches"] == len(told) - 1 >= 2  # one line for each micro-batch, and the file took several
+    for line in told:
+        assert abs(sum(line["batch"]["parts"].values()) - line["batch"]["seconds"]) < 1e-6
     again = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
     _, err = again.communicate(timeout=200)
     assert again.returncode == 0, err

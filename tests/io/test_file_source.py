@@ -38,7 +38,7 @@ def test_positions_limit_replay_and_late_files(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.csv", ord(name))
     source = pickle.loads(pickle.dumps(open_source("S", A, {"path": str(tmp_path)}, None)))
     first = source.latest(source.initial(), 2)
-    assert first == {"files": ["b.csv", "c.csv"]} and not source.finished(first)
+    assert first == {"count": 2, "files": ["b.csv", "c.csv"]} and not source.finished(first)
     write(tmp_path / "a.csv", 1)  # sorts before what was taken
     second = source.latest(first, 1)
     third = source.latest(second, None)
@@ -55,7 +55,7 @@ def test_watching_never_ends(tmp_path: Path) -> None:
     start = source.latest(source.initial(), None)
     assert start == source.initial() and not source.bounded and not source.finished(start)
     write(tmp_path / "a.csv", 1)
-    assert source.latest(start, None) == {"files": ["a.csv"]}
+    assert source.latest(start, None) == {"count": 1, "files": ["a.csv"]}
 
 
 def test_an_empty_directory_ends_at_once(tmp_path: Path) -> None:

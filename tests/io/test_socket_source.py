@@ -13,6 +13,7 @@ import pytest
 from millstream.errors import SourceProblem
 from millstream.io import SocketSource, open_source
 from millstream.io import sockets as sockets_module
+from millstream.io.contract import Limits
 from tests.io.kit import Answer, schema
 
 A = schema("a BIGINT")
@@ -85,7 +86,7 @@ def values(source: SocketSource, start: int, end: int) -> Answer:
 def test_what_arrives_is_cut_into_units_and_the_end_is_seen(server: Server, tmp_path: Path, spooled: bool) -> None:
     source = open_socket(server)
     if spooled:
-        source = source.with_spool(str(tmp_path / "spool"))
+        source = source.hosted(str(tmp_path / "spool"), Limits())
     source.check()
     assert source.latest({"units": 0}, None) == {"units": 0} and not source.bounded
     server.say('{"a":1}\n{"a":2}\n{"a":')
@@ -122,14 +123,14 @@ def test_limit_and_big_bursts(server: Server, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_spool_survives_the_process(server: Server, tmp_path: Path) -> None:
     spool = str(tmp_path / "spool")
-    source = open_socket(server).with_spool(spool)
+    source = open_socket(server).hosted(spool, Limits())
     source.latest({"units": 0}, None)
     server.say('{"a":1}\n')
     wait_for(lambda: source.latest({"units": 0}, None)["units"] == 1)
     server.say('{"a":2}\n')
     wait_for(lambda: source.latest({"units": 1}, None)["units"] == 2)
     source.close()
-    again = open_socket(server).with_spool(spool)  # after a crash
+    again = open_socket(server).hosted(spool, Limits())  # after a crash
     assert values(again, 0, 2).rows == [(1,), (2,)]
     assert again.latest({"units": 0}, 1) == {"units": 1}
     wait_for(lambda: server.accepted == 2)
@@ -142,7 +143,7 @@ def test_a_spool_survives_the_process(server: Server, tmp_path: Path) -> None:
     with pytest.raises(SourceProblem, match="unit 0 is not kept"):
         again.units({"units": 0}, {"units": 1})
     again.close()
-    third = open_socket(server).with_spool(spool)  # the peer had closed: no new connection
+    third = open_socket(server).hosted(spool, Limits())  # the peer had closed: no new connection
     assert third.latest({"units": 2}, None) == {"units": 3} and third.finished({"units": 3}) and server.accepted == 2
 
 

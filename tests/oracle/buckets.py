@@ -9,8 +9,9 @@ from unittest.mock import patch
 
 from millstream.graph.cut import cut
 from millstream.runtime.hosted import HostedProgram, HostedStage
-from millstream.runtime.launch import Launch, Status
+from millstream.runtime.launch import Launch
 from millstream.runtime.program import Outcome, Packet
+from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.testing import Result, run
 from tests.oracle.watch import Watch

@@ -12,7 +12,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, Status, run_spark
+from millstream.runtime.launch import Launch, run_spark
+from millstream.runtime.status import Status
 
 
 def test_a_watched_directory_that_is_empty_at_first(spark: SparkSession, tmp_path: Path) -> None:

@@ -153,6 +153,25 @@ def test_an_unbounded_program_runs_until_it_is_stopped(spark, words: Path) -> No
     assert Counter(word for word, _ in sink.rows) == counted(words)
 
 
+def test_a_stop_lets_the_micro_batch_in_hand_finish(spark, words: Path, tmp_path: Path) -> None:
+    """Asked in the middle of one: it is committed, by the sink and by Spark, and no other begins."""
+    checkpoint = tmp_path / "checkpoint"
+    stop = threading.Event()
+    sink = toy.MemorySink()
+
+    def wait() -> None:
+        deadline = time.monotonic() + 60
+        while not (checkpoint / "offsets" / "1").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    settings: dict[str, Any] = {"units_per_batch": 1, "checkpoint": str(checkpoint), "stop_event": stop}
+    summary = run(spark, words, sink, watch=True, stages=1, buckets=2, slow=0.5, **settings)
+    assert summary.stopped and sink.epochs == [0, 1] and sink.finished
+    assert {f.name for f in (checkpoint / "offsets").iterdir()} == {f.name for f in (checkpoint / "commits").iterdir()} == {"0", "1"}
+
+
 def test_no_commit_begins_once_the_run_is_stopping() -> None:
     class Frame:
         def collect(self) -> list[Any]:

@@ -94,7 +94,7 @@ def test_enabling_timestamps_are_in_the_offset(tmp_path: Path) -> None:
     (only,) = of.partitions(offsets[-2], offsets[-1])
     assert [(errand.number, errand.mark) for errand in only.errands] == [(1, 10)]
     (batch,) = of.read(only)
-    assert batch.schema == wire.ARROW and [row.kind for row in wire.from_batch(batch)] == [wire.PACKET]
+    assert batch.schema == wire.ARROW and [row.kind for row in wire.from_batch(batch)] == [wire.PACKET, wire.SPENT]
 
 
 def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -143,4 +143,7 @@ def test_the_pace_grows_only_while_micro_batches_are_short_and_full() -> None:
     pace.took(8)
     pace.since -= 100
     assert pace.limit() == 4
+    pace.took(3)  # held back by a limit on bytes, and slow all the same
+    pace.since -= 100
+    assert pace.limit() == 2
     assert Pace(2, 7).limit() == 7

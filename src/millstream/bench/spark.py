@@ -73,8 +73,9 @@ def run(name: str, side: str, rows: int, folder: str) -> dict[str, Any]:
 
 def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
     from millstream.pipeline import Pipeline
-    from millstream.runtime.launch import Launch, Status, run_spark
+    from millstream.runtime.launch import Launch, run_spark
     from millstream.runtime.spark.session import get_session
+    from millstream.runtime.status import Status
 
     pipeline = Pipeline()
     pipeline.add_text(f"SET source.max_files_per_batch = {files_per_batch(name)};")
@@ -83,16 +84,17 @@ def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, A
     pipeline.add_text(f"CREATE SINK Out WITH (path = '{out}', format = 'parquet');")
     pipeline.add_text(WINDOW if name == "spark-window" else JOIN)
     get_session()
-    batches: list[float] = []
+    batches: dict[int, float] = {}
     state = [0]
 
     def look(status: Status) -> None:
         state[0] = max(state[0], status.state_bytes)
-        batches.append(status.batch_seconds)
+        if status.batches:
+            batches[status.batches] = status.batch.seconds
 
     began = time.perf_counter()
     run_spark(Launch.prepare(pipeline, checkpoint), on_status=look)
-    return {"seconds": time.perf_counter() - began, "batches": batches, "state_bytes": state[0]}
+    return {"seconds": time.perf_counter() - began, "batches": list(batches.values()), "state_bytes": state[0]}
 
 
 def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,10 @@ from millstream.bench import tree
 from millstream.bench.local import START
 from millstream.core.types import TIMESTAMP
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, Status, run_spark
+from millstream.runtime.launch import Launch, run_spark
 from millstream.runtime.spark.session import get_session
+from millstream.runtime.spent import STATE, WORK
+from millstream.runtime.status import Status
 
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 BATCH = 100_000
@@ -42,20 +44,20 @@ INSERT INTO Out SELECT A.k, A.ts AS ats, B.ts AS bts FROM A [RANGE {range} MILLI
 
 @dataclass(frozen=True)
 class Point:
-    """A join that holds `state` tuples, tuples coming and going at the same rate."""
+    """A join that holds `state` tuples while tuples come and go at the same rate. Times are nanoseconds per tuple."""
 
     state: int
-    held: int
-    """What it said that it held, in tuples."""
     held_bytes: int
-    seconds: float
-    """Per micro-batch."""
-    wall_ns: float
-    """Per tuple, as are the others."""
-    cpu_ns: float
+    wall: float
+    """Of the whole micro-batch, Spark's part included."""
+    work: float
+    """Of the busiest worker: the join, its state taken up, changed and written."""
+    cpu: float
+    """Of all processes."""
     written: float
+    """Bytes in the state store's files."""
     memory: int
-    results: int
+    """Bytes, all processes, at most."""
 
 
 def grow(sizes: tuple[int, ...] = SIZES, tell: Callable[[str], None] = lambda text: None) -> list[Point]:
@@ -74,30 +76,37 @@ def _point(size: int) -> Point:
         fills = _write(size, folder)
         pipeline = Pipeline()
         pipeline.add_text(QUERY.format(folder=folder, range=size // 2))
-        looks: list[tuple[float, float, int, Status]] = []
-        state = os.path.join(folder, "checkpoint", "state")
+        checkpoint = os.path.join(folder, "checkpoint")
+        looks: dict[int, Look] = {}
 
         def look(status: Status) -> None:
-            looks.append((time.perf_counter(), tree.cpu(os.getpid()), sum(tree.sizes(state)), status))
+            if status.batches not in looks:
+                written = sum(tree.sizes(os.path.join(checkpoint, "state")))
+                looks[status.batches] = Look(status, tree.cpu(os.getpid()), written)
 
-        checkpoint = os.path.join(folder, "checkpoint")
         with tree.Watch(os.getpid()) as watch:
             run_spark(Launch.prepare(pipeline, checkpoint), on_status=look)
-        measured = looks[fills + WARM - 1 : fills + WARM + MEASURED]
-        (_, cpu, written, _), (_, cpu_after, written_after, last) = measured[0], measured[-1]
-        tuples = BATCH * (len(measured) - 1)
-        seconds = median(status.batch_seconds for *_, status in measured[1:])
+        measured = [looks[number] for number in range(fills + WARM, fills + WARM + MEASURED + 1)]
+        first, last = measured[0], measured[-1]
+        tuples = BATCH * MEASURED
+        batches = [each.status.batch for each in measured[1:]]
         return Point(
             size,
-            last.state_rows,
-            last.state_bytes,
-            seconds,
-            mean(status.batch_seconds for *_, status in measured[1:]) / BATCH * 1e9,
-            (cpu_after - cpu) / tuples * 1e9,
-            (written_after - written) / tuples,
+            last.status.state_bytes,
+            mean(batch.seconds for batch in batches) / BATCH * 1e9,
+            mean(batch.parts[WORK] + batch.parts[STATE] for batch in batches) / BATCH * 1e9,
+            (last.cpu - first.cpu) / tuples * 1e9,
+            (last.written - first.written) / tuples,
             watch.peak,
-            last.tuples_out,
         )
+
+
+class Look(NamedTuple):
+    """What was seen when a micro-batch had ended."""
+
+    status: Status
+    cpu: float
+    written: int
 
 
 def _write(size: int, folder: str) -> int:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
+JVM, DRIVER, WORKERS = "jvm", "driver", "workers"
+
 
 def family(root: int) -> list[int]:
     """The process and everything below it."""
@@ -29,13 +31,15 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def memory(root: int) -> int:
-    """Bytes in use; a page shared by several processes counts once (PSS)."""
-    total = 0
+def memory(root: int) -> dict[str, int]:
+    """Bytes in use by kind of process; a page shared by several processes counts once (PSS)."""
+    total = {JVM: 0, DRIVER: 0, WORKERS: 0}
     for pid in family(root):
         with suppress(OSError, StopIteration, ValueError):
+            java = Path(f"/proc/{pid}/comm").read_text().strip() == "java"
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-            total += int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024
+            used = int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024
+            total[DRIVER if pid == root else JVM if java else WORKERS] += used
     return total
 
 
@@ -68,7 +72,7 @@ class Watch:
 
     def _look(self) -> None:
         while not self._stop.wait(self.every):
-            self.peak = max(self.peak, memory(self.root))
+            self.peak = max(self.peak, sum(memory(self.root).values()))
 
 
 def sizes(folder: str) -> Iterator[int]:

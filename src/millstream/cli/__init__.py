@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -64,19 +65,21 @@ def millstream(
 
 
 def main() -> None:
-    """0 when all went well, 1 with one line for a user's error, 2 on wrong usage."""
+    """0 when all went well, 1 with one line for a user's error, 2 on wrong usage, 130 when interrupted with work in hand."""
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="millstream")
     except MillstreamError as problem:
         _leave(str(problem))
     except KeyboardInterrupt:
-        _leave("interrupted")
+        _leave("interrupted", 130)
     except Exception as error:
         said = str(error).strip().split("\n")[0]
         _leave(f"internal error: {type(error).__name__}: {said}; run again with MILLSTREAM_DEBUG=1 to see where")
 
 
-def _leave(line: str) -> None:
+def _leave(line: str, status: int = 1) -> None:
     if os.environ.get("MILLSTREAM_DEBUG", "") not in ("", "0"):
         traceback.print_exc()
     print(" ".join(line.split()), file=sys.stderr)
@@ -84,4 +87,4 @@ def _leave(line: str) -> None:
         sys.stdout.flush()
     except OSError:  # nobody reads any more, and Python would complain about it once more at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(1)
+    sys.exit(status)

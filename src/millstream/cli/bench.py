@@ -15,12 +15,19 @@ from millstream.bench.registry import BENCHMARKS
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}, soak.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default.")] = None,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
+    minutes: Annotated[float, typer.Option(help="How long a soak lasts.")] = 15.0,
+    out: Annotated[str, typer.Option(help="Where a soak's samples and picture go; what is there is removed.")] = "soak",
 ) -> None:
     """Measure one comparison: every side in its own process, answers checked against each other."""
+    if name == "soak":
+        from millstream.bench.soak import report, soak
+
+        print(report(soak(minutes, out, lambda text: print(text, file=sys.stderr, flush=True)), as_json))
+        return
     sides = compare(name, rows=rows, repeats=repeats, tell=lambda text: print(text, file=sys.stderr))
     if as_json:
         figures = [{"side": s.name, "ratio": round(sides[0].rate / s.rate, 2), "runs": s.runs} for s in sides]

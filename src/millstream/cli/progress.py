@@ -5,35 +5,34 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import pyarrow as pa
-
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io import FileSink
-from millstream.runtime.launch import Launch, Status
+from millstream.runtime.launch import Launch
+from millstream.runtime.spent import SPARK, TRANSFER
+from millstream.runtime.status import Status
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-EVERY = 1.0
+EVERY = 2.0
 """Seconds between two plain lines."""
 
 
 class Reporter:
-    """A context in which `update` shows a status. Plain lines come at most once a second, and only with news."""
+    """A context in which `update` shows a status. Plain lines come every two seconds at most, and only with news."""
 
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.began = self.told = time.monotonic()
         self.status = Status()
-        self.line = ""
+        self.news: Any = None
         self.live: Any = None
-        streams = [v.config.stream for v in launch.graph.sources]  # type: ignore[attr-defined]
-        self.timed = {s.name: pa.types.is_timestamp(s.schema.field(s.time).type) for s in streams}
+        self.console: Any = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -42,8 +41,8 @@ class Reporter:
 
             # Where answers appear on the same terminal, rich must know of them to keep its line below.
             both = sys.stdout.isatty()
-            console = Console(stderr=True)
-            self.live = Live(console=console, get_renderable=self._shown, refresh_per_second=4, transient=True, redirect_stdout=both)
+            self.console = Console(stderr=True)
+            self.live = Live(console=self.console, get_renderable=self._shown, refresh_per_second=4, transient=True, redirect_stdout=both)
             self.live.start()
         return self
 
@@ -54,11 +53,10 @@ class Reporter:
 
     def update(self, status: Status) -> None:
         self.status = status
-        if self.live is None and time.monotonic() - self.told >= EVERY:
-            line = self.describe(status)
-            if line != self.line:
-                self.line, self.told = line, time.monotonic()
-                self.say(f"{time.monotonic() - self.began:.1f} s: {line}")
+        news = (status.tuples_in, status.tuples_out, status.marks, status.letters, status.state_rows)
+        if self.live is None and time.monotonic() - self.told >= EVERY and news != self.news:
+            self.news, self.told = news, time.monotonic()
+            self.say(f"{time.monotonic() - self.began:.1f} s: {self.describe(status)}")
 
     def say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -66,28 +64,44 @@ class Reporter:
     def _shown(self) -> Text:
         from rich.text import Text
 
-        line = f"{time.monotonic() - self.began:.0f} s: {self.describe(self.status)}"
-        return Text(line, no_wrap=True, overflow="ellipsis", style="dim")
+        head = f"{time.monotonic() - self.began:.0f} s: "
+        return Text(head + self.describe(self.status, self.console.width - len(head)), no_wrap=True, overflow="ellipsis", style="dim")
 
-    def describe(self, status: Status) -> str:
-        """`in 12,000 (Bid), out 31, low-water mark 2026-01-01 12:00:30 (Bid), state 512`."""
-        parts = ["in " + (", ".join(f"{n:,} ({name})" for name, n in status.tuples_in.items()) or "0"), f"out {status.tuples_out:,}"]
-        mark = self._mark(status.marks)
-        if mark:
-            parts.append(mark)
-        parts.append(f"state {status.state_rows:,}")
-        parts += [f"{kind} {n:,}" for kind, n in status.letters.items() if n]
-        return ", ".join(parts)
+    def describe(self, status: Status, width: int | None = None) -> str:
+        """`in 1.2 M (52 k/s), out 31 (3/s), Bid 12:00:30 (2.1 s behind), state 512 (40 kB), late 3, batch 0.42 s (36 % ours, 50 % Spark)`.
 
-    def _mark(self, marks: Mapping[str, int]) -> str:
-        """The stream that is furthest behind, and where it is."""
-        moving = {name: mark for name, mark in marks.items() if mark != MAX_TIME}
-        if not moving:
-            return ""
-        name, mark = min(moving.items(), key=lambda item: item[1])
-        if mark == MIN_TIME:
-            return f"no low-water mark yet ({name})"
-        return f"low-water mark {_moment(mark) if self.timed.get(name) else mark} ({name})"
+        In a given width the most dispensable parts are left out: what is in brackets from the right, then whole parts.
+        """
+        if not status.seconds:
+            return "starting ..."
+        parts = list(self._parts(status))
+        line = _joined(parts)
+        for short in (len(parts) - number for number in range(1, len(parts) + 1)):
+            if width is None or len(line) <= width:
+                break
+            parts[short] = parts[short][0], ""
+            line = _joined(parts)
+        while width is not None and len(line) > width and len(parts) > 1:
+            parts.pop()
+            line = _joined(parts)
+        return line
+
+    def _parts(self, status: Status) -> Iterator[tuple[str, str]]:
+        """What is said, and what is said of it in brackets."""
+        yield f"in {short(sum(status.tuples_in.values()))}", f"{short(status.rate_in)}/s"
+        yield f"out {short(status.tuples_out)}", f"{short(status.rate_out)}/s"
+        for name, mark in sorted(status.marks.items()):
+            if mark != MAX_TIME:
+                behind = status.behind.get(name)
+                yield f"{name} {'-' if mark == MIN_TIME else moment(mark)}", "" if behind is None else f"{lasting(behind)} behind"
+        yield f"state {short(status.state_rows)}", size(status.state_bytes)
+        for kind, count in status.letters.items():
+            if count:
+                yield f"{kind} {count:,}", ""
+        if status.batch.seconds:
+            time = status.batch
+            ours = time.ours / time.seconds
+            yield f"batch {lasting(time.seconds)}", f"{ours:.0%} ours, {time.share(TRANSFER):.0%} transfer, {time.share(SPARK):.0%} Spark"
 
     def summary(self, status: Status) -> str:
         """The last line: what was read, what was written and where, and how long it took."""
@@ -104,11 +118,45 @@ class Reporter:
         return ("stopped: " if status.stopped else "") + ", ".join(parts)
 
 
-def _moment(mark: int) -> str:
+def _joined(parts: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{said} ({more})" if more else said for said, more in parts)
+
+
+def short(number: float) -> str:
+    """Three digits: 7, 0.5, 51.2 k, 1.20 M."""
+    for unit in ("", " k", " M", " G"):
+        if abs(number) < 999.5 or unit == " G":
+            break
+        number /= 1000
+    if not unit and (number >= 10 or number == int(number)):
+        return f"{number:.0f}"
+    return f"{number:.1f}{unit}" if not unit or number >= 100 else f"{number:.3g}{unit}"
+
+
+def size(count: int) -> str:
+    number, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 999.5 or unit == "GB":
+            break
+        number /= 1000
+    return f"{number:.3g} {unit}"
+
+
+def lasting(seconds: float) -> str:
+    """A length of time in the unit that suits it."""
+    for least, unit, name in ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (180, 60, "min")):
+        if abs(seconds) >= least:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s" if abs(seconds) >= 10 else f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def moment(mark: int) -> str:
+    """The time of day, with the date when it is another than today's; of a mark that is no time the number."""
     try:
-        return (datetime(1970, 1, 1) + timedelta(microseconds=mark)).isoformat(" ")
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=mark)
     except OverflowError:
         return str(mark)
+    return when.strftime("%H:%M:%S" if when.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M:%S")
 
 
 def _counted(number: int, what: str) -> str:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -31,6 +32,9 @@ def run(
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where Spark keeps how far it came; a later run goes on there.", show_default=False)
     ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write metrics as JSON lines, one a micro-batch.", show_default=False)
+    ] = None,
     values: Values = None,
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own. Repeatable.", show_default=False)
@@ -38,17 +42,32 @@ def run(
 ) -> None:
     """Run the queries of a pipeline file until its streams end.
 
-    Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after what is in hand.
+    Answers go to the sinks, EXPLAINs to standard output, progress to standard error. Ctrl-C stops after the micro-batch in hand.
     """
     given = variables(values)
     config = variables(conf, "--conf")
     if runtime is Runtime.local and (master or checkpoint or config):
         hint = "--master, --checkpoint, --conf"
         raise typer.BadParameter("the local runtime has no master, no checkpoint and no settings of Spark", param_hint=hint)
-    text = read(file)
+    with _stopping() as stop:
+        _run(read(file), file, runtime, master, checkpoint, metrics, given, config, stop)
 
+
+def _run(
+    text: str,
+    file: Path,
+    runtime: Runtime,
+    master: str | None,
+    checkpoint: str | None,
+    metrics: Path | None,
+    given: dict[str, str],
+    config: dict[str, str],
+    stop: threading.Event,
+) -> None:
+    from millstream.cli.metrics import Metrics
     from millstream.cli.progress import Reporter
     from millstream.errors import PlanProblem
+    from millstream.runtime.status import Status
     from millstream.session import Session
 
     session = Session(runtime.value, master, config)
@@ -61,14 +80,22 @@ def run(
         if pipeline.explains:
             return
         raise PlanProblem(f"{file}: there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
+    if stop.is_set():
+        print("stopped before anything was read", file=sys.stderr)
+        return
     launch = session.prepare(checkpoint)
-    with _stopping() as stop:
-        reporter = Reporter(launch)
-        if runtime is Runtime.spark:
-            reporter.say("starting Spark ...")
-        with reporter:
-            final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=reporter.update))
-        reporter.say(reporter.summary(final))
+    reporter, record = Reporter(launch), Metrics(metrics)
+
+    def on_status(status: Status) -> None:
+        reporter.update(status)
+        record.update(status)
+
+    if runtime is Runtime.spark:
+        reporter.say("starting Spark ...")
+    with reporter:
+        final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status))
+    record.close(final)
+    reporter.say(reporter.summary(final))
 
 
 def _aside(work: Callable[[], Result]) -> Result:

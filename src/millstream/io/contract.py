@@ -36,6 +36,35 @@ class Reading:
     lines: Any = None  # int64 array: the line (or row) number in `file` of each tuple, from 1
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What one micro-batch takes of one stream, at most; None is no limit. One unit is always taken, however large it is."""
+
+    bytes: int | None = None
+    tuples: int | None = None
+
+    def hold(self, size: int, tuples: int) -> bool:
+        return (self.bytes is None or size <= self.bytes) and (self.tuples is None or tuples <= self.tuples)
+
+    def share(self, of: int) -> Limits:
+        """A part of them."""
+        return Limits(*(None if most is None else max(1, most // of) for most in (self.bytes, self.tuples)))
+
+    def fitting(self, sizes: Iterable[tuple[int, int | None]]) -> int:
+        """How many of these units, given as (bytes, tuples), one micro-batch takes; of unknown tuples (None) one unit fills it."""
+        size = tuples = taken = 0
+        for unit_bytes, unit_tuples in sizes:
+            size += unit_bytes
+            tuples += (self.tuples or 0) if unit_tuples is None else unit_tuples
+            if taken and not self.hold(size, tuples):
+                break
+            taken += 1
+        return taken
+
+
+NO_LIMITS = Limits()
+
+
 class Source(Protocol):
     """Reads one stream. Must pickle: `latest` runs beside the driver, `read` in any task.
 
@@ -53,7 +82,11 @@ class Source(Protocol):
     def initial(self) -> Position: ...
 
     def latest(self, start: Position, limit: int | None) -> Position:
-        """How far can be read now, at most `limit` units beyond `start`."""
+        """How far can be read now, at most `limit` units beyond `start`.
+
+        A source that knows how large its units are has a method `hosted(directory, limits)` as well: the same source for Spark, which
+        keeps to `Limits` and keeps in a directory of the checkpoint what a restart must know and a position should not carry.
+        """
 
     def units(self, start: Position, end: Position) -> list[Unit]: ...
 
@@ -113,4 +146,4 @@ class Sink(Protocol):
     def finish(self) -> None: ...
 
 
-__all__ = ["DeadLetter", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]
+__all__ = ["NO_LIMITS", "DeadLetter", "Limits", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
 from millstream.errors import SourceProblem
-from millstream.io.contract import Position, Reading, Unit
-from millstream.io.read.base import LineReader
+from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
+from millstream.io.history import Entry, History
+from millstream.io.read.base import LineReader, Within
+from millstream.io.read.csv import CsvReader
 from millstream.io.read.parquet import ParquetReader
+from millstream.io.stretches import stretches
 
 EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
 
@@ -62,11 +66,19 @@ def guess_format(path: str, files: list[str]) -> str | None:
     return None
 
 
-def read_file(owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int) -> Iterator[Reading]:
-    """All of one file; whatever goes wrong names the file."""
+def read_file(
+    owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int, stretch: tuple[int, int, int] | None = None
+) -> Iterator[Reading]:
+    """One file, or the stretch (first, end, line) of it; whatever goes wrong names the file."""
     try:
         if isinstance(reader, ParquetReader):
-            yield from reader.read(path, batch_size)
+            yield from reader.read(path, batch_size, stretch)
+        elif stretch is not None:
+            first, end, line = stretch
+            with open(path, "rb") as file:
+                head = reader.head(file) if first and isinstance(reader, CsvReader) else b""
+                file.seek(first)
+                yield from reader.read(Within(head, file, end - first), path, batch_size, line - head.count(b"\n"))
         else:
             with pa.input_stream(path, compression="detect") as raw:
                 yield from reader.read(raw, path, batch_size)
@@ -85,12 +97,21 @@ def read_file(owner: str, reader: LineReader | ParquetReader, path: str, batch_s
 
 @dataclass(frozen=True)
 class FileSource:
-    """The position is the list of files taken, so a file that comes late with an early name is still read."""
+    """The position knows every file taken (see `History`), so a file that comes late with an early name is still read."""
 
     name: str
     path: str
     reader: LineReader | ParquetReader
     watch: bool = False
+    limits: Limits = NO_LIMITS
+    log: str | None = None
+    history: History = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", History(self.owner, self.log))
+
+    def hosted(self, directory: str | None, limits: Limits) -> FileSource:
+        return replace(self, limits=limits, log=None if directory is None else os.path.join(directory, "taken.jsonl"))
 
     @property
     def owner(self) -> str:
@@ -106,26 +127,50 @@ class FileSource:
                 raise SourceProblem(f"{self.owner}: can not read {file}: permission denied")
 
     def initial(self) -> Position:
-        return {"files": []}
+        return {"count": 0, "files": []}
 
     def _fresh(self, position: Position) -> list[str]:
-        taken = set(cast("list[str]", position["files"]))
-        return [name for name in map(self._short, found_files(self.owner, self.path)) if name not in taken]
+        skipped = len(self._base)
+        return self.history.untaken((file[skipped:] for file in found_files(self.owner, self.path)), position)
 
-    def _short(self, file: str) -> str:
-        return os.path.relpath(file, self.path) if os.path.isdir(self.path) else file
+    @property
+    def _base(self) -> str:
+        """What names in a position leave out."""
+        return os.path.join(self.path, "") if os.path.isdir(self.path) else ""
 
     def latest(self, start: Position, limit: int | None) -> Position:
-        fresh = self._fresh(start)
-        return {"files": [*start["files"], *fresh[:limit]]} if fresh else start
+        offers = itertools.islice(self._offers(start), limit)
+        entries: list[Entry] = []
+
+        def sizes() -> Iterator[tuple[int, int | None]]:
+            for entry, size, tuples in offers:
+                entries.append(entry)
+                yield size, tuples
+
+        taken = self.limits.fitting(sizes())
+        return self.history.after(start, entries[:taken]) if taken else start
+
+    def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
+        """The units beyond a position, with their bytes and tuples: the rest of a file that was begun, then those not taken yet."""
+        rest, base = _rest(start), self._base
+        begins = [(str(rest[0]), int(rest[2]), int(rest[5]))] if rest else []
+        for name, first, line in itertools.chain(begins, ((name, 0, 1) for name in self._fresh(start))):
+            for stretch in stretches(base + name, self.reader, self.limits, first, line):
+                yield name if stretch.whole else stretch.entry(name), stretch.bytes, stretch.tuples
 
     def units(self, start: Position, end: Position) -> list[Unit]:
-        first = len(start["files"])
-        base = self.path if os.path.isdir(self.path) else ""
-        return [Unit(number, {"file": os.path.join(base, file)}) for number, file in enumerate(end["files"][first:], first)]
+        base = self._base
+        found = []
+        for number, entry in enumerate(self.history.between(start, end), start["count"]):
+            if isinstance(entry, str):
+                found.append(Unit(number, {"file": base + entry}))
+            else:
+                name, first, to, _, line, _ = entry
+                found.append(Unit(number, {"file": base + name, "stretch": (first, to, line)}))
+        return found
 
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
-        return read_file(self.owner, self.reader, unit.detail["file"], batch_size)
+        return read_file(self.owner, self.reader, unit.detail["file"], batch_size, unit.detail.get("stretch"))
 
     def arrived(self, unit: Unit) -> int | None:
         try:
@@ -134,9 +179,15 @@ class FileSource:
             return None
 
     def finished(self, position: Position) -> bool:
-        return self.bounded and not self._fresh(position)
+        return self.bounded and _rest(position) is None and not self._fresh(position)
 
     def release(self, position: Position) -> None:
         """Files are not ours to remove."""
 
     def close(self) -> None: ...
+
+
+def _rest(position: Position) -> list[Any] | None:
+    """The last unit taken, when it ends before its file does."""
+    last = position["files"][-1] if position["files"] else None
+    return last if isinstance(last, list) and last[2] < last[3] else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from millstream.core.types import Int64s
 from millstream.errors import SourceProblem
-from millstream.io.contract import Position, Reading, Unit
+from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
 from millstream.io.read.base import numbered
 from millstream.io.read.values import type_name
 
@@ -29,6 +30,13 @@ class ListSource:
         for batch in batches:
             self.push(batch)
         self._ended = ended
+        self._limits = NO_LIMITS
+
+    def hosted(self, directory: str | None, limits: Limits) -> ListSource:
+        """The same tuples; the limits go with the copy that Spark reads."""
+        other = copy.copy(self)
+        other._limits = limits
+        return other
 
     def push(self, batch: pa.RecordBatch | pa.Table) -> None:
         if not batch.schema.equals(self.schema):
@@ -56,8 +64,9 @@ class ListSource:
     def latest(self, start: Position, limit: int | None) -> Position:
         with self._lock:
             end = len(self._batches)
-        first = int(start["units"])
-        return {"units": max(first, end if limit is None else min(end, first + limit))}
+            first = int(start["units"])
+            end = max(first, end if limit is None else min(end, first + limit))
+            return {"units": first + self._limits.fitting((b.nbytes, b.num_rows) for b in self._batches[first:end])}
 
     def units(self, start: Position, end: Position) -> list[Unit]:
         with self._lock:

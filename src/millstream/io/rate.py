@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from millstream.core.types import TIMESTAMP, Int64s, from_axis, is_axis
 from millstream.errors import MillstreamError, NameProblem, SourceProblem
-from millstream.io.contract import Position, Reading, Unit
+from millstream.io.contract import Limits, Position, Reading, Unit
 from millstream.io.options import Options
 from millstream.io.read.values import type_name
 
@@ -36,6 +36,11 @@ class RateSource:
     start: int = BOUNDED_START
     unit_rows: int = 10_000
     formulas: Mapping[str, str] = field(default_factory=dict)
+    most_units: int | None = None
+    """That one micro-batch takes."""
+
+    def hosted(self, directory: str | None, limits: Limits) -> RateSource:
+        return self if limits.tuples is None else replace(self, most_units=max(1, limits.tuples // self.unit_rows))
 
     @classmethod
     def of(cls, name: str, schema: pa.Schema, options: Options) -> RateSource:
@@ -68,6 +73,7 @@ class RateSource:
 
     def latest(self, start: Position, limit: int | None) -> Position:
         """Unbounded with a rate follows the clock; a bounded stream is there at once."""
+        limit = min((most for most in (limit, self.most_units) if most is not None), default=None)
         first = int(start["rows"])
         end = self.rows
         if end is None and self.rate is not None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from millstream.errors import SourceProblem
-from millstream.io.contract import Position, Reading, Unit
+from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
 from millstream.io.read.base import LineReader
 from millstream.io.staging import sync_directory
 
@@ -29,8 +29,9 @@ class SocketSource:
     process and again after a crash. Without one a unit carries its lines, kept here until the position moves on.
     """
 
-    def __init__(self, name: str, host: str, port: int, reader: LineReader, spool: str | None = None) -> None:
+    def __init__(self, name: str, host: str, port: int, reader: LineReader, spool: str | None = None, limits: Limits = NO_LIMITS) -> None:
         self.name, self.host, self.port, self.reader, self.spool = name, host, port, reader, spool
+        self.limits = limits
         self._start()
 
     def _start(self) -> None:
@@ -43,8 +44,9 @@ class SocketSource:
         self._failure: str | None = None
         self._found = False
 
-    def with_spool(self, path: str) -> SocketSource:
-        return SocketSource(self.name, self.host, self.port, self.reader, path)
+    def hosted(self, directory: str, limits: Limits) -> SocketSource:
+        """With a spool in this directory."""
+        return SocketSource(self.name, self.host, self.port, self.reader, directory, limits)
 
     @property
     def bounded(self) -> bool:
@@ -125,15 +127,25 @@ class SocketSource:
                     del self._units[number]
             self._next_unit = max(self._next_unit, first)
             most = None if limit is None else first + limit
+            size = min(LINES_PER_UNIT, self.limits.tuples or LINES_PER_UNIT)
             while self._waiting and (most is None or self._next_unit < most):
-                lines, self._waiting = self._waiting[:LINES_PER_UNIT], self._waiting[LINES_PER_UNIT:]
+                lines, self._waiting = self._waiting[:size], self._waiting[size:]
                 self._keep(lines)
             self._changed.notify_all()
             if self._failure is not None and not self._waiting and first >= self._next_unit:
                 raise SourceProblem(f"stream {self.name}: the connection to {self.host}:{self.port} broke: {self._failure}")
             if self._closed and self.spool is not None and not self._waiting:
                 self._write(os.path.join(self.spool, CLOSED), b"")
-            return {"units": self._next_unit if most is None else max(first, min(most, self._next_unit))}
+            end = self._next_unit if most is None else max(first, min(most, self._next_unit))
+            return {"units": first + self.limits.fitting(self._size(number) for number in range(first, end))}
+
+    def _size(self, number: int) -> tuple[int, int | None]:
+        """Bytes and lines of a unit."""
+        if number not in self._units:
+            return 0, 0  # let go
+        line, kept = self._units[number]
+        after = self._units[number + 1][0] if number + 1 in self._units else self._next_line
+        return len(kept) if isinstance(kept, bytes) else os.path.getsize(kept), after - line
 
     def _keep(self, lines: list[bytes]) -> None:
         text = b"\n".join(lines) + b"\n"
@@ -206,7 +218,7 @@ class SocketSource:
             connection.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in ("name", "host", "port", "reader", "spool")}
+        return {key: getattr(self, key) for key in ("name", "host", "port", "reader", "spool", "limits")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

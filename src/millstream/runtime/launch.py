@@ -9,41 +9,27 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from millstream.core.clock import Clock
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import MillstreamError, SinkProblem
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, FileSource, LetterBox, SocketSource, open_sink, open_source
-from millstream.io.contract import DeadLetter, Sink, Source
-from millstream.io.staging import Staging
+from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
+from millstream.io.contract import DeadLetter, Limits, Sink, Source
+from millstream.io.staging import Staging, safe
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.checkpoint import Checkpoint
 from millstream.runtime.facts import Facts
+from millstream.runtime.meter import Meter
+from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.settings import Settings
 
-
-@dataclass
-class Status:
-    """How far a run is; the same for both runtimes."""
-
-    tuples_in: dict[str, int] = field(default_factory=dict)
-    tuples_out: int = 0
-    written: dict[str, int] = field(default_factory=dict)
-    """Tuples by sink."""
-    letters: dict[str, int] = field(default_factory=dict)
-    marks: dict[str, int] = field(default_factory=dict)
-    state_rows: int = 0
-    state_bytes: int = 0
-    seconds: float = 0.0
-    batches: int = 0
-    batch_seconds: float = 0.0
-    """What the last micro-batch took."""
-    stopped: bool = False
-    letters_path: str | None = None
+BYTES_PER_CORE = 64 << 20
+"""What a micro-batch takes of a stream by default: more than a core reads in the 2 s it should last, and little beside its memory."""
 
 
 @dataclass
@@ -94,6 +80,16 @@ class Launch:
         """Tuples by sink name."""
         return {sink.name: counts.get(number, 0) for number, sink in enumerate(self.sinks)}
 
+    def behind(self, marks: Mapping[str, int], now: float) -> dict[str, float]:
+        """How far each stream without end is behind the clock, where its timestamps are times."""
+        found = {}
+        for vertex in self.graph.sources:
+            stream: Stream = vertex.config.stream  # type: ignore[attr-defined]
+            mark = marks.get(stream.name, MIN_TIME)
+            if MIN_TIME < mark < MAX_TIME and not self.sources[stream.name].bounded:
+                found[stream.name] = now - mark / 1e6
+        return found
+
     @property
     def streams(self) -> list[str]:
         """The names of the streams that are read, in the order of the graph."""
@@ -131,9 +127,14 @@ def run_local(
         on_letters=launch.letters.put,
     )
 
+    meter = Meter()
+
     def status(p: Progress) -> Status:
         written = launch.written(p.written)
-        return Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
+        made = Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
+        made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
+        made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
+        return made
 
     final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
     final.stopped = stop is not None and stop.is_set()
@@ -167,19 +168,27 @@ def _run_spark(
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
+    if stop is not None and stop.is_set():
+        return Status(stopped=True)
     settings, checkpoint = launch.settings, launch.checkpoint
     spark = get_session(master, config)
+    if stop is not None and stop.is_set():
+        return Status(stopped=True)  # it came while Spark started
+    cores = spark.sparkContext.defaultParallelism
     buckets = settings.get("execution.buckets")
     if checkpoint is not None:
-        buckets = checkpoint.buckets(buckets, spark.sparkContext.defaultParallelism)
+        buckets = checkpoint.buckets(buckets, cores)
         checkpoint.keep(buckets)
         for sink in launch.sinks:
             if isinstance(sink, FileSink):
                 sink.begin()  # before any task writes there: a crash must find its own directory again
-    buckets = buckets or spark.sparkContext.defaultParallelism
+    buckets = buckets or cores
     notes = tempfile.mkdtemp(prefix="millstream-notes-")
     spool = (None if checkpoint is None else checkpoint.spool) or notes
-    sources = tuple((name, _replayable(launch.sources[name], os.path.join(spool, name))) for name in launch.streams)
+    limits = Limits(
+        settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * cores, settings.get("source.max_tuples_per_batch") or None
+    )
+    sources = tuple((name, _hosted(launch.sources[name], spool, limits, checkpoint)) for name in launch.streams)
     program = HostedProgram(
         cut(launch.graph),
         sources,
@@ -197,16 +206,29 @@ def _run_spark(
             counts[letter.kind] = counts.get(letter.kind, 0) + 1
         launch.letters.deliver(epoch, unique)
 
-    began = time.monotonic()
+    began, meter = time.monotonic(), Meter()
+    last = Status()
 
-    def status(counted: Mapping[int, int], batches: int, last: float = 0.0) -> Status:
+    def status(counted: Mapping[int, int], batches: int) -> Status:
         written, seconds = launch.written(counted), time.monotonic() - began
-        read, out = dict(program.read), sum(written.values())
-        return Status(read, out, written, dict(counts), program.marks, *program.held, seconds, batches, last)
+        made = Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
+        made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
+        made.behind = launch.behind(made.marks, time.time())
+        made.batch, made.spent = last.batch, dict(last.spent)
+        return made
 
     def told(p: Progress) -> None:
+        nonlocal last
+        last.batch = p.time
+        for part, seconds in p.time.parts.items():
+            last.spent[part] = last.spent.get(part, 0.0) + seconds
+        last = status(p.written, last.batches + 1)
         if on_status is not None:
-            on_status(status(p.written, p.batch + 1, p.seconds))
+            on_status(last)
+
+    def ticked() -> None:
+        if on_status is not None:
+            on_status(status(dict(enumerate(last.written.values())), last.batches))
 
     try:
         summary = run_program(
@@ -215,6 +237,7 @@ def _run_spark(
             checkpoint=None if checkpoint is None else checkpoint.path,
             on_progress=told,
             on_letters=letters,
+            on_tick=ticked,
             stop_event=stop,
             units_per_batch=settings.get("source.max_files_per_batch") or None,
             spark=spark,
@@ -244,14 +267,20 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
                     raise SinkProblem(said, hint="choose a path of its own for the sink")
 
 
-def _replayable(source: Source, spool: str) -> Source:
-    """A source that keeps what it received, so that other processes can read it and a micro-batch can be replayed."""
-    return source.with_spool(spool) if isinstance(source, SocketSource) else source
+def _hosted(source: Source, spool: str, limits: Limits, checkpoint: Checkpoint | None) -> Source:
+    """The source as Spark reads it: within limits, and with a directory for what a replay needs and a position should not carry."""
+    if not hasattr(source, "hosted"):
+        return source
+    directory = os.path.join(spool, safe(source.name))  # type: ignore[attr-defined]
+    # What a file stream has taken must be there after a restart: a checkpoint elsewhere carries it in the positions.
+    far = checkpoint is not None and checkpoint.remote and isinstance(source, FileSource)
+    hosted: Source = source.hosted(None if far else directory, limits)
+    return hosted
 
 
 def _source(stream: Stream) -> Source:
-    source: Source = stream.source if stream.source is not None else open_source(
-        stream.name, stream.read_schema, stream.options, stream.place
+    source: Source = (
+        stream.source if stream.source is not None else open_source(stream.name, stream.read_schema, stream.options, stream.place)
     )
     try:
         source.check()

@@ -16,7 +16,7 @@ from millstream.errors import MillstreamError
 from millstream.io import MemorySink
 from millstream.pipeline import Pipeline, sketch
 from millstream.plan import nodes
-from millstream.runtime.launch import Status
+from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
 

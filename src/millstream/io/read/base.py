@@ -22,6 +22,21 @@ class Raw(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class Within:
+    """A head, and then so many bytes of a file."""
+
+    def __init__(self, head: bytes, file: Raw, size: int) -> None:
+        self.head, self.file, self.size = head, file, size
+
+    def read(self, size: int, /) -> bytes:
+        if self.head:
+            head, self.head = self.head, b""
+            return head
+        text = self.file.read(min(size, self.size))
+        self.size -= len(text)
+        return text
+
+
 class LineReader(Protocol):
     """Reads a format of lines. `first_line` is the number of the first line of `raw`."""
 

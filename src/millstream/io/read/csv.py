@@ -65,6 +65,22 @@ class CsvReader:
                 yield from pieces(part.batch, part.lines, part.letters, file, batch_size)
             text = text[used:]
 
+    def head(self, raw: Raw) -> bytes:
+        """The text of a file up to the end of its header, which a stretch further down needs; nothing without a header."""
+        text, at, last = b"", 0, False
+        while self.header and not last:
+            more = raw.read(CHUNK)
+            text, last = text + more, not more
+            start = at or (3 if text.startswith(b"\xef\xbb\xbf") else 0)
+            while (record := record_at(text, start, self.delimiter.encode(), self.quote.encode() or None, last)) is not None:
+                if record.cells != BLANK:
+                    return text[: record.end]
+                if record.end >= len(text):
+                    break
+                start = record.end
+            at = start
+        return b""
+
 
 @dataclass(frozen=True)
 class _Part:

@@ -22,11 +22,12 @@ class ParquetReader:
     stream: str
     schema: pa.Schema
 
-    def read(self, path: str, batch_size: int) -> Iterator[Reading]:
+    def read(self, path: str, batch_size: int, groups: tuple[int, int, int] | None = None) -> Iterator[Reading]:
+        """All of a file, or the row groups (first, end, number of the first row)."""
         with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
             names = [self._find(path, file.schema_arrow, field) for field in self.schema]
-            row = 1
-            for batch in file.iter_batches(batch_size, columns=names, use_threads=False):
+            first, end, row = groups or (0, file.metadata.num_row_groups, 1)
+            for batch in file.iter_batches(batch_size, row_groups=range(first, end), columns=names, use_threads=False):
                 yield from self._cast(batch, names, path, row, batch_size)
                 row += batch.num_rows
 

@@ -16,6 +16,7 @@ from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
+from millstream.runtime.spent import READ, SINK, WORK, Watch
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible, visible
 
@@ -38,6 +39,7 @@ class Progress:
     state_rows: int = 0
     state_bytes: int = 0
     seconds: float = 0.0
+    spent: dict[str, float] = field(default_factory=dict)
 
 
 class LocalRun:
@@ -67,6 +69,7 @@ class LocalRun:
         self.schemas = {v.config.number: v.config.schema for v in graph.sinks}  # type: ignore[attr-defined]
         self.writers: dict[int, Writer] = {}
         self.progress = Progress()
+        self.watch = Watch()
         self.began = time.monotonic()
 
     def run(self, stop: threading.Event | None = None, on_progress: Callable[[Progress], None] | None = None) -> Progress:
@@ -101,8 +104,10 @@ class LocalRun:
     def step(self) -> bool:
         """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
         for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
+            self.watch.pause()
             piece = feed.next()
             if piece is not None:
+                self.watch.lap(READ)
                 self._take(piece)
                 return True
         self._enable()
@@ -130,21 +135,27 @@ class LocalRun:
             for letter in letters:
                 self.progress.letters[letter.kind] = self.progress.letters.get(letter.kind, 0) + 1
             self.on_letters(letters)
+        self.watch.lap(WORK)
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):
             self.progress.written[sink] = self.progress.written.get(sink, 0) + len(block)
+            self.watch.lap(WORK)
             self.writers[sink].write(to_visible(block.batch))
+            self.watch.lap(SINK)
 
     def _flush(self) -> None:
+        self.watch.pause()
         for writer in self.writers.values():
             writer.flush()
+        self.watch.lap(SINK)
 
     def report(self) -> Progress:
         self.progress.tuples_in = {feed.ingest.stream.name: feed.rows for feed in self.feeds}
         self.progress.marks = self.stage.marks()
         self.progress.state_rows = self.stage.executor.held
         self.progress.state_bytes = self.stage.executor.nbytes
+        self.progress.spent = dict(self.watch.parts)
         self.progress.seconds = time.monotonic() - self.began
         return self.progress
 

@@ -33,6 +33,11 @@ def sealed() -> Iterator[None]:
         raise WorkerFailure(f"millstream-error<{packed}>") from None
 
 
+def is_sealed(text: str) -> bool:
+    """True when a user-facing error is behind Spark's text."""
+    return _MARKED.search(text) is not None
+
+
 def unseal(text: str) -> MillstreamError:
     """The error behind Spark's text: the marked one, or else the last line that Python wrote about it."""
     marked = _MARKED.search(text)

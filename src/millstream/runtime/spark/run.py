@@ -22,11 +22,16 @@ from millstream.errors import MillstreamError, SetupProblem
 from millstream.io.contract import DeadLetter
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
-from millstream.runtime.spark.failures import state_is_lost, unseal
+from millstream.runtime.spark.failures import is_sealed, state_is_lost, unseal
+from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
+from millstream.runtime.spent import BatchTime, batch_time
+
+TICK = 1.0
+"""Seconds between two calls of `on_tick`."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Progress:
     seconds: float
     written: Mapping[int, int]  # tuples by sink, since the start of the run
     durations: Mapping[str, int] = field(default_factory=dict)  # Spark's own, in ms
+    time: BatchTime = field(default_factory=BatchTime)
 
 
 @dataclass(frozen=True)
@@ -59,42 +65,53 @@ def run_program(
     name: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_letters: Callable[[int, Sequence[DeadLetter]], None] | None = None,
+    on_tick: Callable[[], None] | None = None,
     stop_event: threading.Event | None = None,
     units_per_batch: int | None = None,
     spark: SparkSession | None = None,
 ) -> Summary:
-    """Run until every source has ended, or until `stop_event`. Without a checkpoint a crash starts anew.
+    """Run until every source has ended, or until `stop_event`, which lets the micro-batch in hand finish.
 
-    `on_letters(epoch, letters)` is called after an epoch's results are committed, again if the epoch is replayed.
+    Without a checkpoint a crash starts anew.
+
+    `on_letters(epoch, letters)` is called after an epoch's results are committed, again if the epoch is replayed; `on_tick` every
+    second, whether something happens or not.
     """
     began = time.monotonic()
     base = spark or get_session(master)
     place = checkpoint or tempfile.mkdtemp(prefix="millstream-checkpoint-")
     commits = Commits(program, on_letters)
     shipment = wire.Shipment.pack(program, uuid.uuid4().hex)
+    halt = Halt.new()
+    following = Following(commits, halt, stop_event, on_progress, on_tick)
     try:
-        query = _start(base, program, shipment, place, name, commits, units_per_batch, durable=checkpoint is not None)
+        query = _start(base, program, shipment, place, name, commits, units_per_batch, halt, durable=checkpoint is not None)
         try:
-            batches, stopped = _follow(query, commits, on_progress, stop_event)
+            following.follow(query)
         finally:
             commits.refuse()
             query.stop()
         for each in program.sinks:
             each.finish()
-        return Summary(batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, stopped)
+        written, letters = dict(commits.counter.written), commits.counter.letters
+        return Summary(following.batches, written, letters, time.monotonic() - began, following.stopped)
     except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
+        text = _text(commits.failure or error)
+        if following.stopped and not is_sealed(text):
+            # Whoever told us to stop has told the JVM as well. What was in hand is replayed by the next run.
+            return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
         if (end := jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)) is not None:
             hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
             raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
-        text = _text(commits.failure or error)
         if checkpoint is not None and state_is_lost(text):
             hint = "restore it from a copy, or give a new checkpoint directory"
             raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error
         raise unseal(text) from error
     finally:
         shelf.remove(shipment.run)
+        halt.remove()
         if checkpoint is None:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -110,6 +127,7 @@ class Commits:
         self.lock = threading.Lock()
         self.refused = False
         self.finish: Delivery | None = None
+        self.epoch = -1
 
     def refuse(self) -> None:
         """Let a commit under way finish, and begin no other. (To hold the lock while the query stops would be a
@@ -121,6 +139,7 @@ class Commits:
         try:
             if self.finish is not None:
                 frame = frame.mapInArrow(self.finish, wire.SCHEMA)
+            self.epoch = epoch
             # One action and no more: a second one would run the stages again.
             rows = [wire.Wire._make(row) for row in frame.collect()]
             with self.lock:
@@ -142,6 +161,7 @@ def _start(
     name: str | None,
     commits: Commits,
     units: int | None,
+    halt: Halt,
     *,
     durable: bool,
 ) -> StreamingQuery:
@@ -153,7 +173,7 @@ def _start(
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
     spark.dataSource.register(MillstreamSource)
 
-    options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism)
+    options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism, halt)
     frame = spark.readStream.format(FORMAT).options(**options).load()
     for index in range(program.stages):
         processor = BucketProcessor(shipment, index, last=index == program.stages - 1)
@@ -175,26 +195,56 @@ def shape_of(program: Program) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _follow(
-    query: StreamingQuery, commits: Commits, on_progress: Callable[[Progress], None] | None, stop_event: threading.Event | None
-) -> tuple[int, bool]:
-    """Wait for the end; how many micro-batches ran, and whether it was stopped."""
-    told = -1
-    batches = 0
-    ended = False
-    while not ended:
-        if stop_event is not None and stop_event.is_set():
-            return batches, True
-        ended = bool(query.awaitTermination(0.1))
-        for report in query.recentProgress:
-            if report["batchId"] <= told or not report["numInputRows"]:
-                continue
-            told = report["batchId"]
-            batches += 1
-            ended = ended or _all_ended(report)
-            if on_progress is not None:
-                on_progress(_progress(report, dict(commits.counter.written)))
-    return batches, False
+@dataclass
+class Following:
+    """Waits for the end of a streaming query, and tells what happens meanwhile."""
+
+    commits: Commits
+    halt: Halt
+    stop_event: threading.Event | None
+    on_progress: Callable[[Progress], None] | None
+    on_tick: Callable[[], None] | None
+    batches: int = 0
+    stopped: bool = False
+    """It was asked to stop, and did so before its streams had ended."""
+    ended: bool = False
+    told: int = -1
+    ticked: float = field(default_factory=time.monotonic)
+
+    def follow(self, query: StreamingQuery) -> None:
+        """Until the query is over, or has been asked to stop and has nothing more in hand."""
+        over = False
+        while not over:
+            asked = self.stop_event is not None and self.stop_event.is_set()
+            if asked:
+                self.halt.ask()
+                self.stopped = True
+            over = bool(query.awaitTermination(0.02 if asked else 0.1)) or self.halt.answered
+            self._tell(query)
+            over = over or self.ended
+            self.stopped = asked and not self.ended
+
+    def _tell(self, query: StreamingQuery) -> None:
+        if self.commits.epoch > self.told:  # asking costs both processes some ms, so nobody asks when nothing has happened
+            for report in query.recentProgress:
+                if report["batchId"] > self.told and report["numInputRows"]:
+                    self._report(report)
+        if self.on_tick is not None and time.monotonic() - self.ticked > TICK:
+            self.ticked = time.monotonic()
+            self.on_tick()
+
+    def _report(self, report: Mapping[str, Any]) -> None:
+        self.told = report["batchId"]
+        self.batches += 1
+        self.ended = self.ended or _all_ended(report)
+        counter = self.commits.counter
+        spent, commit = counter.spent.pop(self.told, ([], 0.0))
+        durations = dict(report["durationMs"])
+        seconds = durations.get("triggerExecution", 0) / 1000
+        if self.on_progress is not None:
+            taken = batch_time(seconds, spent, commit)
+            self.on_progress(Progress(self.told, report["numInputRows"], seconds, dict(counter.written), durations, taken))
+            self.ticked = time.monotonic()
 
 
 def _all_ended(report: Mapping[str, Any]) -> bool:
@@ -202,11 +252,6 @@ def _all_ended(report: Mapping[str, Any]) -> bool:
     end = report["sources"][0]["endOffset"]
     offset = json.loads(end) if isinstance(end, str) else end
     return bool(offset) and all(stream["ended"] for stream in offset["streams"].values())
-
-
-def _progress(report: Mapping[str, Any], written: Mapping[int, int]) -> Progress:
-    durations = dict(report["durationMs"])
-    return Progress(report["batchId"], report["numInputRows"], durations.get("triggerExecution", 0) / 1000, written, durations)
 
 
 def _text(error: Exception) -> str:

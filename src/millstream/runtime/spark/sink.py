@@ -12,6 +12,7 @@ the blocks through the JVM once more, and would double the pool in which a bucke
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from millstream.io.contract import DeadLetter, Part, Writer
 from millstream.runtime.program import Program
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.failures import sealed
+from millstream.runtime.spent import SINK, Spent, Watch
 
 
 class Outlet:
@@ -81,10 +83,28 @@ class Delivery:
 
         task = TaskContext.get()
         part = str(task.partitionId() if task is not None else 0)
+        watch = Watch()
+        epochs: set[int] = set()
+
+        def received() -> Iterator[wire.Wire]:
+            for batch in batches:
+                watch.pause()  # ingest works in another process, and measures itself
+                for row in wire.from_batch(batch):
+                    epochs.add(row.epoch)
+                    yield row
+                watch.lap(SINK)
+
         with sealed():
-            rows = (row for batch in batches for row in wire.from_batch(batch))
-            for chunk in wire.in_chunks(delivered(self.shipment.open(), rows, part)):
+            program = self.shipment.open()
+            onward = delivered(program, received(), part)
+            watch.lap(SINK)
+            onward += [wire.spent_row(0, watch, program.buckets, epoch, 0) for epoch in epochs]
+            for chunk in wire.in_chunks(onward):
                 yield wire.to_batch(chunk)
+
+
+KEPT = 64
+"""Micro-batches whose report by Spark we wait for."""
 
 
 class Counter:
@@ -93,6 +113,12 @@ class Counter:
     def __init__(self) -> None:
         self.written: dict[int, int] = {}  # tuples by sink
         self.letters = 0
+        self.spent: dict[int, tuple[list[Spent], float]] = {}
+        """By epoch what the tasks have spent, and what the commit took; kept until Spark has reported on the micro-batch."""
+
+    def spend(self, epoch: int, spent: list[Spent], commit: float) -> None:
+        self.spent[epoch] = spent, commit
+        self.spent.pop(epoch - KEPT, None)
 
     def count(self, sink: int, tuples: int) -> None:
         self.written[sink] = self.written.get(sink, 0) + tuples
@@ -104,6 +130,8 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
     writers: dict[int, Writer] = {}
     letters: list[DeadLetter] = []
     notes: list[Any] = []
+    spent: list[Spent] = []
+    began = time.perf_counter()
     for row in rows:
         if row.epoch != epoch:
             raise AssertionError(f"the source counts micro-batch {row.epoch} where Spark counts {epoch}")
@@ -114,6 +142,8 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
             letters += pickle.loads(row.payload)
         elif row.kind == wire.NOTE:
             notes.append(pickle.loads(row.payload))
+        elif row.kind == wire.SPENT:
+            spent.append(pickle.loads(row.payload))
         else:
             batch = cast(pa.RecordBatch, program.rows(row.port, row.payload))
             if batch.num_rows:
@@ -127,4 +157,5 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
     for number, sink_parts in parts.items():
         program.sinks[number].commit(epoch, sink_parts)
     program.noted(notes)
+    counter.spend(epoch, spent, time.perf_counter() - began)
     return tuple(letters)

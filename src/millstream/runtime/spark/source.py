@@ -14,10 +14,13 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from millstream.errors import PlanProblem
+from millstream.graph.cut import INGEST
 from millstream.io.contract import Unit
 from millstream.runtime.program import Outcome, Program
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.failures import sealed
+from millstream.runtime.spark.halt import Halt
+from millstream.runtime.spent import READ, TRANSFER, Watch
 
 FORMAT = "millstream"
 TARGET_SECONDS = 2.0
@@ -28,9 +31,10 @@ StreamState = Mapping[str, Any]
 "arrived": when they had come, "mark": the last ETS or None, "ended": bool}"""
 
 
-def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int) -> dict[str, str]:
+def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt) -> dict[str, str]:
     """The program goes in an option: it needs no shared file system, and pickled plans are small."""
     options = {"run": shipment.run, "program": base64.b64encode(shipment.data).decode("ascii"), "shape": shape, "tasks": str(tasks)}
+    options["halt"] = halt.path
     return options if units is None else options | {"units": str(units)}
 
 
@@ -40,7 +44,7 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]))
-        self.settings = {key: options[key] for key in ("shape", "tasks", "units") if key in options}
+        self.settings = {key: options[key] for key in ("shape", "tasks", "units", "halt") if key in options}
         self.options: dict[str, str] = {}  # the instance is pickled with every task; once is enough
 
     @classmethod
@@ -52,7 +56,8 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         units = self.settings.get("units")
-        return Reader(self.shipment, self.settings["shape"], int(self.settings["tasks"]), int(units) if units else None)
+        halt = Halt(self.settings["halt"])
+        return Reader(self.shipment, self.settings["shape"], int(self.settings["tasks"]), int(units) if units else None, halt)
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     micro-batch needs is in it: positions, unit numbers, enabling timestamps.
     """
 
-    def __init__(self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None) -> None:
+    def __init__(self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None, halt: Halt | None = None) -> None:
         self.shipment = shipment
+        self.halt = halt
         self.shape = shape
         self.tasks = tasks
         self.pace = Pace(tasks, units)
@@ -107,6 +113,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         with sealed():
             self._check(start)
+            if self.halt is not None and self.halt.asked:
+                self.halt.answer()
+                return start if start["step"] else {**start, "step": 1}
             program = self.shipment.open()
             units = self.pace.limit()
             streams = {name: self._move(program, number, start["streams"][name], units) for number, (name, _) in enumerate(program.sources)}
@@ -158,16 +167,25 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Errands)
+        watch = Watch()
         with sealed():
-            for chunk in wire.in_chunks(self._rows(partition)):
-                yield wire.to_batch(chunk)
+            for chunk in wire.in_chunks(self._rows(partition, watch)):
+                batch = wire.to_batch(chunk)
+                watch.lap(READ)
+                yield batch
+                watch.lap(TRANSFER)
 
-    def _rows(self, partition: Errands) -> Iterator[wire.Wire]:
+    def _rows(self, partition: Errands, watch: Watch) -> Iterator[wire.Wire]:
         program = self.shipment.open()
+        home = 0
         for errand in partition.errands:
             home = errand.number % program.buckets
             for outcome in errand.outcomes(program):
                 yield from wire.rows_of(outcome, program.buckets, partition.epoch, home)
+        if not partition.errands:
+            return
+        watch.lap(READ)
+        yield wire.spent_row(INGEST, watch, program.buckets, partition.epoch, home)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before is done for good: sources may let go of what they keep for a replay."""
@@ -193,6 +211,7 @@ def now_us() -> int:
 class Pace:
     """How many units of each stream a micro-batch may take: fixed, or grown and shrunk towards TARGET_SECONDS.
 
+    It grows while micro-batches take all they may; the sources' own limits on bytes and tuples keep one from growing too large.
     Only the size of micro-batches depends on the clock, never an answer: what was taken is in the offset.
     """
 
@@ -200,20 +219,20 @@ class Pace:
         self.least = tasks
         self.fixed = fixed
         self.now = fixed or tasks
-        self.full = False  # the last micro-batch took all it might
+        self.taken = 0  # by the last micro-batch
         self.batches = 0
         self.since = time.monotonic()
 
     def limit(self) -> int:
-        if self.fixed is None and self.full and self.batches > 1:  # the first one pays for the start-up
+        if self.fixed is None and self.taken and self.batches > 1:  # the first one pays for the start-up
             seconds = time.monotonic() - self.since
-            if seconds < TARGET_SECONDS / 2:
+            if seconds < TARGET_SECONDS / 2 and self.taken >= self.now:
                 self.now *= 2
             elif seconds > TARGET_SECONDS * 2:
-                self.now = max(self.least, self.now // 2)
+                self.now = max(self.least, self.taken // 2)
         return self.now
 
     def took(self, units: int) -> None:
-        self.full = units >= self.now
+        self.taken = units
         self.batches += units > 0
         self.since = time.monotonic()

@@ -18,6 +18,7 @@ from millstream.runtime.spark.buckets import bucket_numbers
 from millstream.runtime.spark.failures import sealed
 from millstream.runtime.spark.shelf import Shelf, let_go
 from millstream.runtime.spark.sink import delivered
+from millstream.runtime.spent import SINK, STATE, TRANSFER, WORK, Watch
 
 if TYPE_CHECKING:
     import pandas as pd  # half a second; before the first micro-batch Spark starts a Python per stage that needs none
@@ -163,6 +164,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 yield pd.DataFrame(chunk, columns=wire.ARROW.names)
 
     def work(self, bucket_id: int, rows: Iterable[wire.Wire]) -> Iterable[wire.Wire]:
+        watch = Watch()
         program = self.shipment.open()
         bucket = bucket_numbers(program.buckets)[bucket_id]
         packets = []
@@ -174,15 +176,22 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 packets.append(wire.packet_of(row, bucket))
             else:
                 passing.append(row)
+        watch.lap(TRANSFER)
         made: Iterable[wire.Wire] = ()
         if packets:
             packets.sort(key=lambda packet: (packet.port, packet.order))
             stage, head = attach(program, self.shipment.run, self.index, bucket, self.store)
+            watch.lap(STATE)
             made = list(wire.rows_of(stage.run(packets), program.buckets, epoch, bucket))
+            watch.lap(WORK)
             head = save(stage, head, self.store)
             leave(self.shipment.run, self.index, bucket, stage, head.token)
-        onward = chain(passing, made)
-        return delivered(program, onward, str(bucket)) if self.last else onward
+            watch.lap(STATE)
+        onward: Iterable[wire.Wire] = chain(passing, made)
+        if self.last:
+            onward = delivered(program, onward, str(bucket))
+            watch.lap(SINK)
+        return chain(onward, [wire.spent_row(self.index, watch, program.buckets, epoch, bucket)])
 
     def close(self) -> None:
         pass

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import socket
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +17,9 @@ from pyspark import cloudpickle
 from millstream.errors import DataProblem
 from millstream.runtime.program import Outcome, Packet, Program
 from millstream.runtime.spark.buckets import bucket_ids
+from millstream.runtime.spent import Spent, Watch
 
-PACKET, RESULT, LETTERS, PART, NOTE = range(5)
+PACKET, RESULT, LETTERS, PART, NOTE, SPENT = range(6)
 
 SCHEMA = "bucket int, kind int, port int, first bigint, second bigint, third bigint, epoch bigint, payload binary"
 ARROW = pa.schema(
@@ -68,6 +71,12 @@ def rows_of(outcome: Outcome, buckets: int, epoch: int, home: int) -> Iterator[W
         yield _checked(Wire(ids[home], LETTERS, 0, len(outcome.letters), 0, 0, epoch, pickle.dumps(outcome.letters)))
     if outcome.note is not None:
         yield _checked(Wire(ids[home], NOTE, 0, 0, 0, 0, epoch, pickle.dumps(outcome.note)))
+
+
+def spent_row(stage: int, watch: Watch, buckets: int, epoch: int, home: int) -> Wire:
+    """What a task has spent so far, on its way to the driver."""
+    spent = Spent(stage, f"{socket.gethostname()}:{os.getpid()}", dict(watch.parts))
+    return Wire(bucket_ids(buckets)[home], SPENT, 0, 0, 0, 0, epoch, pickle.dumps(spent))
 
 
 def packet_of(row: Wire, bucket: int) -> Packet:

@@ -1,0 +1,153 @@
+"""Stretches of large files: whole lines of text or whole row groups of Parquet, so that a micro-batch need not take a file at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from millstream.core.types import Int64s
+from millstream.io.contract import Limits
+from millstream.io.read.base import LineReader
+from millstream.io.read.csv import CsvReader
+from millstream.io.read.csv_records import layout
+from millstream.io.read.parquet import ParquetReader
+
+SHARE = 4
+"""A file beyond the limits is cut into stretches of a fourth of them, so that several tasks read it at once."""
+PACKED = (".gz", ".bz2", ".zst")
+MARK = b"\xef\xbb\xbf"
+"""A byte order mark is skipped where a text begins, so no stretch but the first may begin with one."""
+LONGEST = 64 << 20
+"""Bytes in which a record must end; else the rest of the file is one stretch."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From `first` to `end` of `size`: bytes of a text, row groups of Parquet. Its lines (or rows) begin at `line`, the next at `next`."""
+
+    first: int
+    end: int
+    size: int
+    line: int
+    next: int
+    bytes: int
+    tuples: int | None
+    """At most so many; None where that can not be told without reading."""
+
+    @property
+    def whole(self) -> bool:
+        return self.first == 0 and self.end >= self.size
+
+    def entry(self, name: str) -> list[Any]:
+        return [name, self.first, self.end, self.size, self.line, self.next]
+
+
+class Cutter(Protocol):
+    """Where a file may be cut."""
+
+    size: int
+
+    def cut(self, first: int, line: int, limits: Limits) -> Stretch:
+        """The stretch that begins here and keeps to the limits where it can; at least one line or row group."""
+
+
+def stretches(path: str, reader: LineReader | ParquetReader, limits: Limits, first: int = 0, line: int = 1) -> Iterator[Stretch]:
+    """The file from `first` on: in one when it keeps to the limits, else in several where its format allows it."""
+    try:
+        size = os.path.getsize(path)
+        if not first and limits.tuples is None and (limits.bytes is None or size <= limits.bytes):
+            yield Stretch(0, size, size, 1, 1, size, None)
+            return
+        cutter = _cutter(path, reader)
+        whole = cutter.cut(0, 1, limits) if not first else None
+    except (OSError, pa.ArrowException):
+        yield Stretch(0, 0, 0, 1, 1, 0, None)  # whoever reads it will tell what is wrong
+        return
+    if whole is not None and whole.whole:
+        yield whole
+        return
+    while first < cutter.size:
+        stretch = cutter.cut(first, line, limits.share(SHARE))
+        yield stretch
+        first, line = stretch.end, stretch.next
+
+
+def _cutter(path: str, reader: LineReader | ParquetReader) -> Cutter:
+    if isinstance(reader, ParquetReader):
+        return RowGroups(path)
+    return Packed(path) if path.lower().endswith(PACKED) else Lines(path, reader)
+
+
+class Packed:
+    """A compressed text can not be cut."""
+
+    def __init__(self, path: str) -> None:
+        self.size = os.path.getsize(path)
+
+    def cut(self, first: int, line: int, limits: Limits) -> Stretch:
+        return Stretch(0, self.size, self.size, 1, 1, self.size, None)
+
+
+class RowGroups:
+    """Bytes are those on disk."""
+
+    def __init__(self, path: str) -> None:
+        with pq.ParquetFile(path) as file:
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        self.rows = [group.num_rows for group in groups]
+        self.bytes = [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
+        self.size = len(groups)
+
+    def cut(self, first: int, line: int, limits: Limits) -> Stretch:
+        end = min(first + 1, self.size)
+        while end < self.size and limits.hold(sum(self.bytes[first : end + 1]), sum(self.rows[first : end + 1])):
+            end += 1
+        rows = sum(self.rows[first:end])
+        return Stretch(first, end, self.size, line, line + rows, sum(self.bytes[first:end]), rows)
+
+
+class Lines:
+    """Cut behind a newline; in CSV behind one that no quote encloses, as far as the quotes are regular."""
+
+    def __init__(self, path: str, reader: LineReader) -> None:
+        self.path, self.reader = path, reader
+        self.size = os.path.getsize(path)
+
+    def cut(self, first: int, line: int, limits: Limits) -> Stretch:
+        wanted = LONGEST if limits.bytes is None else limits.bytes
+        while True:
+            text = self._text(first, wanted)
+            last = first + len(text) >= self.size
+            ends = self._ends(text, last)
+            if ends.size or last or wanted >= LONGEST:
+                break
+            wanted *= 2
+        if limits.tuples is not None:
+            ends = ends[: limits.tuples + (first == 0)]  # the first line may be a header
+        while ends.size and self._text(first + int(ends[-1]), len(MARK)) == MARK:
+            ends = ends[:-1]
+        if not ends.size:
+            return Stretch(first, self.size, self.size, line, line, self.size - first, None)
+        used = int(ends[-1])
+        end = min(first + used, self.size)
+        return Stretch(first, end, self.size, line, line + text.count(b"\n", 0, used), end - first, ends.size)
+
+    def _text(self, first: int, size: int) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(first)
+            return file.read(size)
+
+    def _ends(self, text: bytes, last: bool) -> Int64s:
+        """Behind each line (or record) of the text."""
+        if last and text and not text.endswith(b"\n"):
+            text += b"\n"
+        if not isinstance(self.reader, CsvReader):
+            return np.flatnonzero(np.frombuffer(text, np.uint8) == 10) + 1
+        found = layout(text, ord(self.reader.delimiter), ord(self.reader.quote) if self.reader.quote else None)
+        return np.append(found.starts[1:], found.cut) if found.cut else np.zeros(0, np.int64)
