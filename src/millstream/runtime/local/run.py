@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
-from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
+from millstream.progress.demand import Demand, called
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
 from millstream.runtime.stage import RunningStage
@@ -59,6 +59,7 @@ class LocalRun:
         self.on_letters = on_letters
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, limit=limit)
+        self.demand = Demand(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
             stream = vertex.config.stream  # type: ignore[attr-defined]
@@ -100,24 +101,24 @@ class LocalRun:
 
     def step(self) -> bool:
         """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
+        silent = []
         for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
             piece = feed.next()
             if piece is not None:
                 self._take(piece)
+                self._enable(silent)
                 return True
-        self._enable()
+            silent.append(feed)
+        self._enable(silent)
         return False
 
-    def _enable(self) -> None:
-        """Nothing arrives anywhere: streams that hold others back are asked for enabling timestamps."""
-        marks = [max(feed.mark, feed.enabled) for feed in self.feeds if not feed.ended]
-        furthest = max([m for m in marks if m < MAX_TIME], default=MIN_TIME)
-        waits = self.stage.executor.held > 0
-        for feed in self.feeds:
-            if waits or max(feed.mark, feed.enabled) < furthest:
-                piece = feed.enable()
-                if piece is not None:
-                    self._take(piece)
+    def _enable(self, silent: list[Feed]) -> None:
+        """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
+        if not silent or not (waiting := self.stage.executor.due()):
+            return
+        outlooks = {feed.ingest.stream.name: feed.outlook(feed in silent) for feed in self.feeds}
+        for name in sorted(called(self.demand.needs(waiting), outlooks)):
+            self._take(self.by_name[name].enable(outlooks[name].could))
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:
