@@ -109,10 +109,8 @@ class FileSource:
 
     def _fresh(self, position: Position) -> list[str]:
         taken = set(cast("list[str]", position["files"]))
-        return [name for name in map(self._short, found_files(self.owner, self.path)) if name not in taken]
-
-    def _short(self, file: str) -> str:
-        return os.path.relpath(file, self.path) if os.path.isdir(self.path) else file
+        base = len(os.path.join(self.path, "")) if os.path.isdir(self.path) else 0
+        return [short for file in found_files(self.owner, self.path) if (short := file[base:]) not in taken]
 
     def latest(self, start: Position, limit: int | None) -> Position:
         fresh = self._fresh(start)

@@ -130,7 +130,7 @@ def pop(
 
 @compiled
 def earliest(times: UInt64s, following: Int64s, heads: Int64s, alive: Bools) -> np.uint64:
-    """The least time of an alive row, its sign flipped; the greatest there is when none is alive. Lists stand in order of time, but for LATE."""
+    """The least time of an alive row, its sign flipped; all ones when none is alive. Lists stand in order of time, but for LATE."""
     least = ~np.uint64(0)
     for at in range(-1, LATE):
         row = heads[LATE if at < 0 else at]

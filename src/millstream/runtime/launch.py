@@ -133,9 +133,10 @@ def run_spark(
     settings = launch.settings
     spark = get_session(master)
     buckets = settings.get("execution.buckets") or spark.sparkContext.defaultParallelism
-    notes = tempfile.mkdtemp(prefix="millstream-notes-")
-    spool = notes if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
+    scratch = tempfile.mkdtemp(prefix="millstream-run-")
+    spool = scratch if checkpoint is None or "://" in checkpoint else os.path.join(checkpoint, "millstream-spool")
     sources = tuple((name, _replayable(launch.sources[name], os.path.join(spool, name))) for name in launch.streams)
+    os.makedirs(spool, exist_ok=True)
     program = HostedProgram(
         cut(launch.graph),
         sources,
@@ -143,7 +144,7 @@ def run_spark(
         buckets,
         settings.get("execution.batch"),
         launch.fingerprint,
-        os.path.join(notes, "notes.json"),
+        os.path.join(spool, "notices.json"),
     )
     counts: dict[str, int] = {}
 
@@ -175,7 +176,7 @@ def run_spark(
             spark=spark,
         )
     finally:
-        shutil.rmtree(notes, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)

@@ -79,7 +79,7 @@ class Feed:
         """How far this stream is, and how far an enabling timestamp would take it; only a silent one makes any."""
         mark = max(self.mark, self.enabled)
         if not silent or self.ended:
-            return Outlook(mark, mark, moves=not self.ended)
+            return Outlook(mark, mark)
         made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled, self.lag)
         return Outlook(mark, mark if made is None else made)
 

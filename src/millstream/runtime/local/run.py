@@ -101,7 +101,7 @@ class LocalRun:
 
     def step(self) -> bool:
         """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
-        silent = []
+        silent: list[Feed] = []
         for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
             piece = feed.next()
             if piece is not None:
