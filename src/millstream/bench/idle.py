@@ -27,8 +27,10 @@ RATE = 2000
 """Tuples a second of the fast stream."""
 SILENCE = 20
 """Seconds between two tuples of the slow stream."""
-WARM = 15
-"""Seconds before the first window that counts: a first micro-batch starts workers."""
+WARM = 5
+"""Seconds from the first result to the first window that counts: the first micro-batches start workers and compile."""
+PATIENCE = 120
+"""Seconds to wait for the first result."""
 GRACE = 5
 """Seconds after the last tuple, before one more in each stream frees what still waits."""
 REST = 20
@@ -139,8 +141,7 @@ def _measure(side: str, seconds: int) -> Outcome:
             process = subprocess.Popen([sys.executable, "-m", "millstream.bench.idle_side", side, directory], stdout=said, stderr=said)
         try:
             _wait(process, place, "ready")
-            first = int(time.time()) + 2
-            fast, slow = _play(feed, first, WARM + seconds)
+            begin, fast, slow = _play(feed, place / "flows", seconds)
             time.sleep(GRACE)
             for stream in ("fast", "slow"):
                 feed.put(stream, np.array([int(time.time() * 1e6)]))
@@ -156,7 +157,7 @@ def _measure(side: str, seconds: int) -> Outcome:
             feed.close()
             process.kill()
         idle = sum(began < at < ended for at in result["batches"])
-        return _judge(side, result, fast, slow, first, seconds, cpu, idle)
+        return _judge(side, result, fast, slow, begin, seconds, cpu, idle)
 
 
 def _wait(process: subprocess.Popen[bytes], place: Path, name: str) -> None:
@@ -167,40 +168,51 @@ def _wait(process: subprocess.Popen[bytes], place: Path, name: str) -> None:
         time.sleep(0.05)
 
 
-def _play(feed: Feed, first: int, seconds: int) -> tuple[Any, Any]:
-    """Feed both streams by the clock; all times they have had, in microseconds.
+def _play(feed: Feed, flows: Path, seconds: int) -> tuple[int, Any, Any]:
+    """Feed both streams by the clock. When the windows that count begin (in seconds), and all times there were (in microseconds).
 
     Each tuple of the slow stream has a time shortly before a window's end, and arrives after it.
     """
-    every = 1_000_000 // RATE
-    step = round(feed.step * 1e6)
-    slow = [first * 1_000_000 + at * 1_000_000 - 2_000 for at in range(1, seconds, SILENCE)]
-    due = [*slow]
-    for at in range(0, seconds * 1_000_000, step):
-        now = first * 1_000_000 + at + step
-        while due and due[0] + feed.age * 1e6 < now:
-            time.sleep(max(0.0, due[0] / 1e6 + feed.age - time.time()))
-            feed.put("slow", np.array([due.pop(0)]))
-        time.sleep(max(0.0, now / 1e6 - time.time()))
-        feed.put("fast", np.arange(first * 1_000_000 + at, now, every))
-    return np.arange(first * 1_000_000, (first + seconds) * 1_000_000, every), np.array(slow)
+    first = int(time.time()) + 2
+    every, step = 1_000_000 // RATE, round(feed.step * 1e6)
+    fast: list[Any] = []
+    slow: list[int] = []
+    begin, late = first + PATIENCE, first * 1_000_000 + 1_000_000 - 2_000
+    at = first * 1_000_000
+    while at < (begin + seconds) * 1_000_000:
+        if begin == first + PATIENCE and flows.exists():
+            begin = int(time.time()) + WARM
+        if late + feed.age * 1e6 < at + step:
+            _sleep_until(late / 1e6 + feed.age)
+            feed.put("slow", np.array([late]))
+            slow.append(late)
+            late += SILENCE * 1_000_000
+        times = np.arange(at, at + step, every)
+        at += step
+        _sleep_until(at / 1e6)
+        feed.put("fast", times)
+        fast.append(times)
+    return begin, np.concatenate(fast), np.array(slow)
 
 
-def _judge(side: str, result: Any, fast: Any, slow: Any, first: int, seconds: int, cpu: float, idle: int) -> Outcome:
+def _sleep_until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.time()))
+
+
+def _judge(side: str, result: Any, fast: Any, slow: Any, begin: int, seconds: int, cpu: float, idle: int) -> Outcome:
+    """The windows that count, and the tuples of all windows that DuckDB finds in the finished input and the answer has not."""
     import duckdb
 
-    given = pa.table({"ts": np.concatenate([fast, slow])})
     connection = duckdb.connect()
-    connection.register("given", given)
+    connection.register("given", pa.table({"ts": np.concatenate([fast, slow])}))
     answer = connection.sql("SELECT ts // 1000000 + 1 AS w, count(*) AS n FROM given GROUP BY w").fetchall()
     counted: dict[int, int] = {}
     delays = []
     for end, n, at in result["windows"]:
         counted[round(end)] = counted.get(round(end), 0) + n
-        if first + WARM < end <= first + WARM + seconds:
-            delays.append((end - first - WARM, at - end, sum(end < batch <= at for batch in result["batches"])))
-    expected = {w: n for w, n in answer if w <= first + WARM + seconds}
-    lost = sum(max(0, n - counted.get(w, 0)) for w, n in expected.items())
+        if begin < end <= begin + seconds:
+            delays.append((end - begin, at - end, sum(end < batch <= at for batch in result["batches"])))
+    lost = sum(max(0, n - counted.get(w, 0)) for w, n in answer)
     return Outcome(side, tuple(sorted(delays)), lost, len(fast) + len(slow), cpu, idle)
 
 

@@ -30,8 +30,9 @@ CORES = 2
 class Noted(MemorySink):
     """Notes when results become visible, and when micro-batches end."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, place: Path) -> None:
         super().__init__(name)
+        self.place = place
         self.windows: list[tuple[float, int, float]] = []
         self.batches: list[float] = []
 
@@ -42,6 +43,7 @@ class Noted(MemorySink):
     def _take(self, batches: list[pa.RecordBatch]) -> None:
         super()._take(batches)
         now = time.time()
+        (self.place / "flows").touch()
         for batch in batches:
             self.windows += [(row["window_end"].timestamp(), row["n"], now) for row in batch.to_pylist()]
 
@@ -49,10 +51,10 @@ class Noted(MemorySink):
 def _millstream(place: Path, options: Callable[[str], str], run: Callable[[Launch, threading.Event], object]) -> dict[str, Any]:
     pipeline = Pipeline()
     pipeline.add_text("".join(STREAM.format(name=name, options=options(name)) for name in ("Fast", "Slow")) + QUERY.format(place=place))
-    sink = Noted("Out")
+    sink = Noted("Out", place)
     object.__setattr__(pipeline.catalog.sinks.need("Out"), "sink", sink)
     stop = threading.Event()
-    threading.Thread(target=lambda: (_until_stopped(place), stop.set()), daemon=True).start()
+    threading.Thread(target=_until_stopped, args=(place, stop), daemon=True).start()
     launch = Launch.prepare(pipeline)
     _ready(place)
     run(launch, stop)
@@ -102,12 +104,13 @@ def native(place: Path, policy: str) -> dict[str, Any]:
         now = time.time()
         windows.extend((row["end"] / 1000, row["count"], now) for row in rows)
         batches.append(now)
+        (place / "flows").touch()  # by the first micro-batch: the first result of `min` takes as long as the silence
 
     counts = streams[0].union(streams[1]).groupBy(functions.window("ts", "1 second")).count()
     with tempfile.TemporaryDirectory() as checkpoint:
         query = counts.writeStream.foreachBatch(note).outputMode("append").option("checkpointLocation", checkpoint).start()
         _ready(place)
-        _until_stopped(place)
+        _until_stopped(place, threading.Event())
         query.stop()
     return {"windows": windows, "batches": batches}
 
@@ -124,9 +127,10 @@ def _ready(place: Path) -> None:
     (place / "ready").touch()
 
 
-def _until_stopped(place: Path) -> None:
+def _until_stopped(place: Path, stop: threading.Event) -> None:
     while not (place / "stop").exists():
         time.sleep(0.2)
+    stop.set()
 
 
 if __name__ == "__main__":

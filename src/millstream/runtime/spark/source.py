@@ -26,7 +26,7 @@ TARGET_SECONDS = 2.0
 
 PATIENCE = 0.25
 """Seconds that the source keeps looking before it tells Spark that nothing is new: a round through the JVM costs more than a look."""
-LOOK = 0.02
+LOOK = 0.025
 """Seconds between two looks."""
 THRIFT = 30
 """A look that takes long is repeated seldom: the time between looks is at least so many times theirs."""
