@@ -141,3 +141,16 @@ def test_a_partner_that_never_pauses_does_not_keep_a_silent_stream_from_being_as
         live.run._flush()
         results.append(len(live.sink.to_arrow()))
     assert results == [0, 1, 1, 2, 2, 3]
+
+
+def test_every_window_comes_out_at_its_end_beside_a_silent_partner() -> None:
+    """A tuple every 5 ms for 5 s, and one at the start from the partner: no window is later than the tuple that ends it."""
+    live = Live(A + B, "SELECT count(*) AS n FROM A UNION ALL B [RANGE 1 SECOND]", now=0)
+    live.push("B", (1, 0))
+    live.settle()
+    seen: dict[float, float] = {}
+    for step in range(1, 1001):
+        live.push("A", (1, step * 0.005))
+        for row in live.settle(after=0.005):
+            seen.setdefault(row["window_end"], step * 0.005)
+    assert seen == {end: end for end in (1.0, 2.0, 3.0, 4.0, 5.0)}

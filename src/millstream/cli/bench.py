@@ -12,14 +12,31 @@ from rich.table import Table
 
 from millstream.bench.compare import NAMES, ROWS, compare
 
+IDLE = "spark-idle"
+
+
+def _idle(seconds: int, plot: str, *, as_json: bool) -> None:
+    from millstream.bench import idle
+    from millstream.cli.idle import show
+
+    outcomes = idle.measure(seconds, tell=lambda text: print(text, file=sys.stderr))
+    if plot:
+        idle.plot(outcomes, plot)
+    show(outcomes, as_json=as_json)
+
 
 def bench(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(NAMES)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*NAMES, IDLE])}.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     rows: Annotated[int, typer.Option(help="Tuples altogether.")] = ROWS,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
+    seconds: Annotated[int, typer.Option(help=f"Seconds of tuples for each side ({IDLE}).")] = 60,
+    plot: Annotated[str, typer.Option(help=f"Draw the delay of each window into this file ({IDLE}).")] = "",
 ) -> None:
     """Measure one comparison: every side in its own process on one core, answers checked against each other."""
+    if name == IDLE:
+        _idle(seconds, plot, as_json=as_json)
+        return
     sides = compare(name, rows=rows, repeats=repeats, tell=lambda text: print(text, file=sys.stderr))
     ours = sides[0]
     if as_json:
