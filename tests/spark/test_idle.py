@@ -113,6 +113,7 @@ def test_a_silent_stream_holds_nobody_up_and_an_idle_run_runs_nothing(spark: obj
         assert run.status.state_rows >= 1
 
 
+@pytest.mark.slow
 def test_a_restart_over_silent_streams_lets_out_what_has_become_due(spark: object, place: Path) -> None:
     now = time.time()
     write(place / "slow", "0", now)
