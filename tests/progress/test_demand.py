@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.io.contract import Reading, Unit
 from millstream.progress.demand import Outlook, called
 from tests.progress.live import SECOND, Live
 
@@ -154,3 +157,24 @@ def test_every_window_comes_out_at_its_end_beside_a_silent_partner() -> None:
         for row in live.settle(after=0.005):
             seen.setdefault(row["window_end"], step * 0.005)
     assert seen == {end: end for end in (1.0, 2.0, 3.0, 4.0, 5.0)}
+
+
+def test_what_comes_after_the_last_look_is_not_late_by_an_enabling_timestamp() -> None:
+    """While a long piece of A is read the clock goes on, and B brings a tuple: nobody has looked since."""
+    live = Live(A + B, "SELECT count(*) AS n FROM A UNION ALL B [RANGE 10 SECONDS]", now=0)
+    live.push("B", (1, 0))
+    live.push("A", (1, 0), (1, 1))
+    live.settle()
+    read = live.sources["A"].read
+
+    def slowly(unit: Unit, batch_size: int) -> Iterator[Reading]:
+        live.clock.advance(3 * SECOND)
+        live.push("B", (1, 9))
+        live.clock.advance(3 * SECOND)
+        yield from read(unit, batch_size)
+
+    live.sources["A"].read = slowly  # type: ignore[method-assign]
+    live.push("A", (1, 11))
+    live.settle(after=6)
+    assert live.letters == []
+    assert [row["n"] for row in live.settle(after=4)] == [4]

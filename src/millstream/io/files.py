@@ -125,8 +125,8 @@ class FileSource:
         return read_file(self.owner, self.reader, unit.detail["file"], batch_size)
 
     def arrived(self, unit: Unit) -> int | None:
-        try:
-            return os.stat(unit.detail["file"]).st_mtime_ns // 1000
+        try:  # the change time, not that of the last write: a file that is written aside comes when it is renamed
+            return os.stat(unit.detail["file"]).st_ctime_ns // 1000
         except OSError:
             return None
 

@@ -56,7 +56,10 @@ class Calendar:
         """The next rows, whose times already stand in `axis`."""
         stop = self._rows + rows
         times = self.axis[self._rows : stop]
-        self.latest = max(self.latest, int(times.max(where=times < MAX_TIME, initial=MIN_TIME)))
+        latest = int(times.max(initial=MIN_TIME))
+        if latest == MAX_TIME:  # a masked maximum of all would take a tenth of the time of an insert
+            latest = int(times[times < MAX_TIME].max(initial=MIN_TIME))
+        self.latest = max(self.latest, latest)
         wheel.place(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, self._rows, stop)
         self._rows = stop
 

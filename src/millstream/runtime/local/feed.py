@@ -28,6 +28,8 @@ class Feed:
         self.enabled = MIN_TIME
         self.rows = 0
         self.arrived: int | None = None
+        self.looked = 0
+        """When we last looked whether something is there, by the clock: what has come since is not known yet."""
         self.last_arrival = 0
         """When a tuple came last, by the clock: an enabling timestamp grows from there."""
         self.lag: int | None = None
@@ -53,6 +55,7 @@ class Feed:
         return None
 
     def _look(self) -> bool:
+        self.looked = self.clock.now()
         position = self.source.latest(self.position, None)
         if position == self.position:
             return False
@@ -80,7 +83,7 @@ class Feed:
         mark = max(self.mark, self.enabled)
         if not silent or self.ended:
             return Outlook(mark, mark)
-        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled, self.lag)
+        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.looked, self.enabled, self.lag)
         return Outlook(mark, mark if made is None else made)
 
     def enable(self, mark: int) -> Piece:

@@ -131,9 +131,10 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
 
     def _look(self, program: Program, before: Mapping[str, StreamState], limit: int) -> dict[str, StreamState]:
         """Every stream as far as it is; those that bring nothing may make enabling timestamps."""
+        now = now_us()  # before the look: what comes during it must not be late by an enabling timestamp that did not know of it
         streams = {name: self._move(source, before[name], limit) for name, source in program.sources}
         moving = {name for name in streams if streams[name]["units"] != before[name]["units"]}
-        for name, mark in program.enabling(before, moving, now_us()).items():
+        for name, mark in program.enabling(before, moving, now).items():
             if name not in moving and not streams[name]["ended"] and mark > (before[name]["mark"] or MIN_TIME):
                 streams[name] = {**streams[name], "mark": mark}
         return streams
