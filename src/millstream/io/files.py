@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -44,6 +45,45 @@ def _walk(path: str) -> Iterator[str]:
                 yield from _walk(entry.path)
             elif _visible(entry.name) and entry.is_file():
                 yield entry.path
+
+
+TICK = 0.1
+"""Seconds: more than the grain of a file system's clock, within which two changes may look like one."""
+TRUST = 2.0
+"""Seconds after which a directory is read again, whatever its time says."""
+
+
+class Quiet:
+    """A look at a directory that found nothing new: the files taken by then, and when names in it and below had last changed."""
+
+    def __init__(self, files: list[str], directories: dict[str, int]) -> None:
+        self.files, self.directories = files, directories
+        self.until = time.monotonic() + TRUST
+        self.settled = bool(directories) and time.time_ns() / 1e9 - max(directories.values()) / 1e9 > TICK
+
+    def holds(self, files: list[str]) -> bool:
+        """True when another look would find nothing either."""
+        return (
+            time.monotonic() < self.until
+            and files == self.files
+            and all(_changed(directory) == at for directory, at in self.directories.items())
+        )
+
+
+_quiet: dict[str, Quiet] = {}
+"""By path, in this process."""
+
+
+def _changed(directory: str) -> int:
+    try:
+        return os.stat(directory).st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _directories(path: str) -> dict[str, int]:
+    """A directory and those below it, each with the time at which a name in it last changed."""
+    return {found: _changed(found) for found, _, _ in os.walk(path)} if os.path.isdir(path) else {}
 
 
 def _visible(name: str) -> bool:
@@ -113,7 +153,14 @@ class FileSource:
         return [short for file in found_files(self.owner, self.path) if (short := file[base:]) not in taken]
 
     def latest(self, start: Position, limit: int | None) -> Position:
+        """A directory in which nothing has changed since a look that found nothing is not read again for a while."""
+        files = cast("list[str]", start["files"])
+        if (last := _quiet.get(self.path)) is not None and last.holds(files):
+            return start
+        look = Quiet(files, _directories(self.path))
         fresh = self._fresh(start)
+        if not fresh and look.settled:
+            _quiet[self.path] = look
         return {"files": [*start["files"], *fresh[:limit]]} if fresh else start
 
     def units(self, start: Position, end: Position) -> list[Unit]:
