@@ -179,7 +179,7 @@ def _play(feed: Feed, flows: Path, seconds: int) -> tuple[int, Any, Any]:
     slow: list[int] = []
     begin, late = first + PATIENCE, first * 1_000_000 + 1_000_000 - 2_000
     at = first * 1_000_000
-    while at < (begin + seconds) * 1_000_000:
+    while at < (begin + seconds + 1) * 1_000_000:  # a second more, so that the last window that counts has a partner too
         if begin == first + PATIENCE and flows.exists():
             begin = int(time.time()) + WARM
         if late + feed.age * 1e6 < at + step:

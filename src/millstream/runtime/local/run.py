@@ -19,8 +19,8 @@ from millstream.runtime.local.feed import Feed
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible, visible
 
-IDLE = 0.002
-"""Seconds to sleep when no source has anything new."""
+IDLE = 0.002, 0.01
+"""Seconds to sleep when no source has anything new: at first, and at most after some silence."""
 FLUSH = 0.2
 """Seconds after which results become visible while input keeps coming."""
 TELL = 0.25
@@ -76,6 +76,7 @@ class LocalRun:
             for number, sink in enumerate(self.sinks):
                 self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
             told = flushed = time.monotonic()
+            pause = IDLE[0]
             while not all(feed.ended for feed in self.feeds):
                 if stop is not None and stop.is_set():
                     break
@@ -88,7 +89,8 @@ class LocalRun:
                     told = now
                     on_progress(self.report())
                 if idle:
-                    time.sleep(IDLE)
+                    time.sleep(pause)
+                pause = min(1.5 * pause, IDLE[1]) if idle else IDLE[0]
             self._flush()
             for number, writer in self.writers.items():
                 writer.close()
