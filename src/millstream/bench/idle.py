@@ -248,6 +248,7 @@ def plot(outcomes: list[Outcome], path: str) -> None:
         ends = [end for end, _, _ in outcome.delays]
         axes.plot(ends, [max(delay, 0.001) for _, delay, _ in outcome.delays], marker=".", markersize=4, linewidth=1, label=_label(outcome))
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("end of the window (s)")
     axes.set_ylabel("seconds until its result")
     axes.set_title(f"Union of {RATE:,} tuples/s with one tuple every {SILENCE} s, count per second", fontsize=11)

@@ -15,16 +15,15 @@ def show(outcomes: list[Outcome], *, as_json: bool) -> None:
         print(json.dumps({"benchmark": "spark-idle", "sides": [_figures(o) for o in outcomes]}, indent=2))
         return
     table = Table(title="spark-idle: from a window's end to its result, beside a nearly silent stream")
-    headings = ("side", "windows", "median", "worst", "micro-batches", "lost", f"CPU in {REST} s of silence", "micro-batches in it")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "side" else "right")
+    for heading in ("side", "windows", "median", "worst", "batches", "lost", "idle"):
+        table.add_column(heading, justify="left" if heading == "side" else "right", no_wrap=True)
     for o in outcomes:
         (half, worst), (batches, most) = o.seconds, o.batches
-        counted = f"{batches:g}, at most {most}" if most else "-"
-        lost = f"{o.lost:,} of {o.tuples:,}" if o.lost else "nothing"
-        silent = f"{o.idle_batches}" if most else "-"
-        table.add_row(o.side, str(len(o.delays)), f"{half:.3f} s", f"{worst:.3f} s", counted, lost, f"{o.idle_cpu:.1%} of a core", silent)
+        counted, idle = (f"{batches:g} to {most}", f", {o.idle_batches}") if most else ("-", "")
+        table.add_row(o.side, str(len(o.delays)), f"{half:.3f} s", f"{worst:.3f} s", counted, f"{o.lost:,}", f"{o.idle_cpu:.1%}{idle}")
     Console().print(table)
+    print("batches: micro-batches that end between a window's end and its result, median to worst. lost: tuples that no result counts.")
+    print(f"idle: share of one core, and micro-batches, in {REST} s without input.")
 
 
 def _figures(o: Outcome) -> dict[str, object]:
