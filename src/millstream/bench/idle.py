@@ -136,7 +136,7 @@ def measure(seconds: int = 60, sides: tuple[str, ...] = tuple(SIDES), tell: Call
 def _measure(side: str, seconds: int) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="millstream-idle-") as directory:
         place = Path(directory)
-        feed: Feed = Sockets(place) if side == "millstream in one process" else Files(place)
+        feed: Feed = Sockets(place) if side == "millstream, local" else Files(place)
         with open(place / "said", "w") as said:
             process = subprocess.Popen([sys.executable, "-m", "millstream.bench.idle_side", side, directory], stdout=said, stderr=said)
         try:

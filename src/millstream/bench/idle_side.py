@@ -116,10 +116,10 @@ def native(place: Path, policy: str) -> dict[str, Any]:
 
 
 SIDES: dict[str, Callable[[Path], dict[str, Any]]] = {
-    "millstream on spark": on_spark,
-    "spark, watermark min": lambda place: native(place, "min"),
-    "spark, watermark max": lambda place: native(place, "max"),
-    "millstream in one process": on_local,
+    "millstream, spark": on_spark,
+    "spark, min": lambda place: native(place, "min"),
+    "spark, max": lambda place: native(place, "max"),
+    "millstream, local": on_local,
 }
 
 
