@@ -109,3 +109,15 @@ def test_the_ends_of_time_stay_and_it_pickles(text: str) -> None:
 )
 def test_what_may_decrease_is_not_followed(text: str) -> None:
     assert monotone(sqlglot.parse_one(text, read="spark"), SCHEMA) is None
+
+
+@pytest.mark.parametrize("text", FOLLOWED)
+@given(mark=st.integers(-(10**17), 10**17) | st.integers(-10_000, 3_000_000_000))
+def test_reaching_is_the_smallest_value_that_leads_to_a_mark(text: str, mark: int) -> None:
+    rule = monotone(sqlglot.parse_one(text, read="spark"), SCHEMA)
+    assert rule is not None
+    least = rule.reaching(mark)
+    if least is None:
+        assert rule.apply(2**62) < mark
+    else:
+        assert rule.apply(least) >= mark and (least == -(2**62) or rule.apply(least - 1) < mark)

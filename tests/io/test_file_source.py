@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -47,6 +48,32 @@ def test_positions_limit_replay_and_late_files(tmp_path: Path) -> None:
     assert source.latest(third, None) == third and source.units(third, third) == []
     unit = source.units(first, second)[0]
     assert [r.batch for r in source.read(unit, 9)] == [r.batch for r in source.read(unit, 9)]
+
+
+def test_a_quiet_directory_is_not_read_again_and_every_new_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from millstream.io import files
+
+    looks = []
+    found_files = files.found_files
+    monkeypatch.setattr(files, "found_files", lambda owner, path: looks.append(path) or found_files(owner, path))
+    source = open_source("S", A, {"path": str(tmp_path), "format": "csv", "watch": "true"}, None)
+    (tmp_path / "sub").mkdir()
+    position = source.latest(source.initial(), None)
+    for number in range(30):  # as fast as the file system's clock may tell, and after it has settled
+        time.sleep(0 if number < 20 else 0.15)
+        for _ in range(3):
+            assert source.latest(position, None) == position
+        write(tmp_path / ("sub" if number % 2 else ".") / f"{number}.csv", number)
+        position = source.latest(position, None)
+        assert len(position["files"]) == number + 1
+    time.sleep(0.15)
+    assert source.latest(position, None) == position
+    looks.clear()
+    for _ in range(10):
+        assert source.latest(position, None) == position
+    assert looks == []
+    (tmp_path / "0.csv").unlink()
+    assert source.latest({"files": ["gone.csv", *position["files"][1:-1]]}, None)["files"][-1] == position["files"][-1]
 
 
 def test_watching_never_ends(tmp_path: Path) -> None:

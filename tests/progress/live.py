@@ -45,7 +45,7 @@ class Live:
         for at, field in enumerate(schema):
             values = [row[at] for row in rows]
             if pa.types.is_timestamp(field.type):
-                columns.append(pa.array([v * SECOND for v in values], pa.int64()).view(field.type))
+                columns.append(pa.array([round(v * SECOND) for v in values], pa.int64()).view(field.type))
             else:
                 columns.append(pa.array(values, field.type))
         self.sources[stream].push(pa.RecordBatch.from_arrays(columns, schema=schema))

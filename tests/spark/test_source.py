@@ -84,8 +84,8 @@ def test_one_stream_may_end_before_the_other(tmp_path: Path) -> None:
 
 def test_enabling_timestamps_are_in_the_offset(tmp_path: Path) -> None:
     class WithEts(toy.ToyProgram):
-        def ets(self, stream: int, state: dict[str, Any], now: int) -> int | None:
-            return 10 if (state["mark"] or 0) < 10 else None
+        def enabling(self, streams: dict[str, Any], moving: set[str], now: int) -> dict[str, int]:
+            return {"s0": 10}
 
     program = WithEts((("s0", toy.FileWords(files(tmp_path, 1), watch=True)),), (), buckets=2)
     of = reader(program)

@@ -282,6 +282,9 @@ class ToyProgram:
     def noted(self, notes: object) -> None:
         pass
 
+    def enabling(self, streams: object, moving: object, now: int) -> dict[str, int]:
+        return {}
+
     def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
         if self.stages and mark is None:
             yield Outcome(packets=tuple(Packet(b, stream, (unit_number, 0, 0), pack({"end": stream})) for b in range(self.buckets)))

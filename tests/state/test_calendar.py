@@ -54,6 +54,8 @@ def test_pop_gives_what_is_due(steps: list[tuple[str, object]]) -> None:
             rows = dict(enumerate(rows.values()))
             alive[:] = False
             alive[: len(rows)] = True
+        assert calendar.earliest(alive) == min(rows.values(), default=MAX_TIME)
+        assert calendar.latest >= max((time for time in rows.values() if time < MAX_TIME), default=MIN_TIME)
 
 
 def test_a_mark_that_creeps_through_a_crowd_beside_outliers() -> None:

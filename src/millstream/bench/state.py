@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -60,15 +58,18 @@ class Point:
     """Bytes, all processes, at most."""
 
 
-def grow(sizes: tuple[int, ...] = SIZES, tell: Callable[[str], None] = lambda text: None) -> list[Point]:
-    """One query per size, all in one session; the first is run once before, for the workers to be warm."""
+def grow(sizes: tuple[int, ...] = SIZES, repeats: int = 1, tell: Callable[[str], None] = lambda text: None) -> list[list[Point]]:
+    """One query per size, all in one session, several times; the first is run once before, for the workers to be warm."""
     get_session()
     _point(sizes[0])
-    points = []
-    for size in sizes:
-        tell(f"{size:,} tuples of state")
-        points.append(_point(size))
-    return points
+    runs = []
+    for number in range(repeats):
+        points = []
+        for size in sizes:
+            tell(f"run {number + 1} of {repeats}: {size:,} tuples of state")
+            points.append(_point(size))
+        runs.append(points)
+    return runs
 
 
 def _point(size: int) -> Point:
@@ -125,10 +126,3 @@ def _write(size: int, folder: str) -> int:
             pq.write_table(pa.table({"k": keys, "ts": pa.array(times).view(TIMESTAMP)}), f"{folder}/{name}/{number:05d}.parquet")
             at += rows
     return fill
-
-
-if __name__ == "__main__":
-    chosen = tuple(int(float(text) * 1e6) for text in sys.argv[1:]) or SIZES
-    for point in grow(chosen, lambda text: print(text, file=sys.stderr)):
-        print(asdict(point))
-    shutil.rmtree("spark-warehouse", ignore_errors=True)

@@ -13,16 +13,44 @@ from rich.table import Table
 from millstream.bench.compare import Side, compare
 from millstream.bench.registry import BENCHMARKS
 
+OTHERS = ("spark-state", "spark-idle", "soak")
+"""Benchmarks that are no comparison of equal answers, and have a form of their own."""
+
+
+def _idle(seconds: int, plot: str, *, as_json: bool) -> None:
+    from millstream.bench import idle
+    from millstream.cli.idle import show
+
+    outcomes = idle.measure(seconds, tell=lambda text: print(text, file=sys.stderr))
+    if plot:
+        idle.plot(outcomes, plot)
+    show(outcomes, as_json=as_json)
+
+
+def _state(repeats: int, *, as_json: bool) -> None:
+    from millstream.bench import state
+    from millstream.cli.state import show
+
+    show(state.grow(repeats=repeats, tell=lambda text: print(text, file=sys.stderr)), as_json=as_json)
+
 
 def bench(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}, soak.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*BENCHMARKS, *OTHERS])}.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default.")] = None,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
+    seconds: Annotated[int, typer.Option(help="Seconds of tuples for each side (spark-idle).")] = 60,
+    plot: Annotated[str, typer.Option(help="Draw the delay of each window into this file (spark-idle).")] = "",
     minutes: Annotated[float, typer.Option(help="How long a soak lasts.")] = 15.0,
     out: Annotated[str, typer.Option(help="Where a soak's samples and picture go; what is there is removed.")] = "soak",
 ) -> None:
     """Measure one comparison: every side in its own process, answers checked against each other."""
+    if name == "spark-idle":
+        _idle(seconds, plot, as_json=as_json)
+        return
+    if name == "spark-state":
+        _state(repeats, as_json=as_json)
+        return
     if name == "soak":
         from millstream.bench.soak import report, soak
 

@@ -26,6 +26,8 @@ from millstream.expressions.registry import Scope
 from millstream.expressions.times import truncation_unit
 
 Step = Callable[[int], int]
+_FAR = 2**62
+"""Beyond every time and every number that stands for one; what steps make of it still fits where they count in 64 bits."""
 DAY, SECOND = MICROS["day"], MICROS["second"]
 
 
@@ -44,6 +46,18 @@ class Monotone:
         for step in self.steps:
             value = step(value)
         return max(MIN_TIME, min(MAX_TIME, value))
+
+    def reaching(self, mark: int) -> int | None:
+        """The smallest value v with f(v) >= mark, by bisection; None when there is none."""
+        if not self.steps:
+            return mark
+        low, high = -_FAR, _FAR
+        if self.apply(high) < mark:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.apply(middle) >= mark else (middle + 1, high)
+        return low
 
     def then(self, kind: pa.DataType, *steps: Step) -> Monotone:
         return Monotone(self.column, kind, self.steps + steps)

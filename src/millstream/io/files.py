@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,6 +49,45 @@ def _walk(path: str) -> Iterator[str]:
                 yield from _walk(entry.path)
             elif _visible(entry.name) and entry.is_file():
                 yield entry.path
+
+
+TICK = 0.1
+"""Seconds: more than the grain of a file system's clock, within which two changes may look like one."""
+TRUST = 2.0
+"""Seconds after which a directory is read again, whatever its time says."""
+
+
+class Quiet:
+    """A look at a directory that found nothing new: how far it had been taken, and when names in it and below had last changed."""
+
+    def __init__(self, position: Position, directories: dict[str, int]) -> None:
+        self.position, self.directories = position, directories
+        self.until = time.monotonic() + TRUST
+        self.settled = bool(directories) and time.time_ns() / 1e9 - max(directories.values()) / 1e9 > TICK
+
+    def holds(self, position: Position) -> bool:
+        """True when another look would find nothing either."""
+        return (
+            time.monotonic() < self.until
+            and position == self.position
+            and all(_changed(directory) == at for directory, at in self.directories.items())
+        )
+
+
+_quiet: dict[str, Quiet] = {}
+"""By path, in this process."""
+
+
+def _changed(directory: str) -> int:
+    try:
+        return os.stat(directory).st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _directories(path: str) -> dict[str, int]:
+    """A directory and those below it, each with the time at which a name in it last changed."""
+    return {found: _changed(found) for found, _, _ in os.walk(path)} if os.path.isdir(path) else {}
 
 
 def _visible(name: str) -> bool:
@@ -139,6 +179,10 @@ class FileSource:
         return os.path.join(self.path, "") if os.path.isdir(self.path) else ""
 
     def latest(self, start: Position, limit: int | None) -> Position:
+        """A directory in which nothing has changed since a look that found nothing is not read again for a while."""
+        if (last := _quiet.get(self.path)) is not None and last.holds(start):
+            return start
+        look = Quiet(start, _directories(self.path))
         offers = itertools.islice(self._offers(start), limit)
         entries: list[Entry] = []
 
@@ -148,6 +192,8 @@ class FileSource:
                 yield size, tuples
 
         taken = self.limits.fitting(sizes())
+        if not entries and look.settled:
+            _quiet[self.path] = look
         return self.history.after(start, entries[:taken]) if taken else start
 
     def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
@@ -173,8 +219,8 @@ class FileSource:
         return read_file(self.owner, self.reader, unit.detail["file"], batch_size, unit.detail.get("stretch"))
 
     def arrived(self, unit: Unit) -> int | None:
-        try:
-            return os.stat(unit.detail["file"]).st_mtime_ns // 1000
+        try:  # the change time, not that of the last write: a file that is written aside comes when it is renamed
+            return os.stat(unit.detail["file"]).st_ctime_ns // 1000
         except OSError:
             return None
 

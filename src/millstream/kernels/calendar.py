@@ -129,6 +129,21 @@ def pop(
 
 
 @compiled
+def earliest(times: UInt64s, following: Int64s, heads: Int64s, alive: Bools) -> np.uint64:
+    """The least time of an alive row, its sign flipped; all ones when none is alive. Lists stand in order of time, but for LATE."""
+    least = ~np.uint64(0)
+    for at in range(-1, LATE):
+        row = heads[LATE if at < 0 else at]
+        while row >= 0:
+            if alive[row]:
+                least = min(least, times[row] ^ _SIGN)
+            row = following[row]
+        if at >= 0 and least != ~np.uint64(0) and heads[at] >= 0:
+            break
+    return least
+
+
+@compiled
 def ascending(rows: Int64s) -> bool:
     for i in range(1, len(rows)):  # noqa: SIM110 (numba has no generator expressions)
         if rows[i] < rows[i - 1]:

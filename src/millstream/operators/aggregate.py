@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, from_axis, to_axis
 from millstream.kernels.windows import expand_windows
-from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
+from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 from millstream.state.accumulators import AccumulatorSpec
 from millstream.state.group_table import GroupTable
@@ -69,6 +70,12 @@ class Aggregate(Config):
         by = f" by {', '.join(self.groups)}" if self.groups else ""
         return f"aggregate {calls}{by}" + (f" window {self.window}" if self.window else "")
 
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        if self.window is not None and attribute in (WINDOW_START, WINDOW_END):
+            start = mark if attribute == WINDOW_START else mark - self.window.range
+            return ((Due(0, self.window.attribute, self.window.opening(start)),),)
+        return ((Due(0, attribute, mark),),) if attribute in self.groups else ()
+
     def build(self, journal: bool = False) -> RunningAggregate:
         return RunningAggregate(self, journal)
 
@@ -86,6 +93,8 @@ class RunningAggregate(UnaryOperator):
             for i, c in enumerate(config.calls)
             if c.distinct
         }
+        self.moving: set[str] = set()
+        """Group columns, beside the axis, on which marks have come: they close groups too."""
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -142,9 +151,23 @@ class RunningAggregate(UnaryOperator):
                 self._expire(pattern.high, out)
                 out.put(self.empty, [punctuation])
             elif attribute in self.config.groups:
+                self.moving.add(attribute)
                 self._close_matching(punctuation, None, out)
             return
         self._close_by_value(punctuation, out)
+
+    def due(self) -> Iterator[Due]:
+        window, axis, first = self.config.window, self.config.axis, self.table.earliest
+        if first == MAX_TIME:
+            return
+        if window is not None:
+            yield Due(0, window.attribute, window.closing(first))
+        elif axis is not None:
+            yield Due(0, axis, first + 1)
+        for column in sorted(self.moving):
+            least = int(to_axis(self.table.keys(self.table.alive()).column(column), MAX_TIME).min())
+            if least < MAX_TIME:
+                yield Due(0, column, least + 1)
 
     def _expire(self, mark: int, out: Output) -> None:
         """Every group below the mark comes out and is forgotten."""

@@ -43,6 +43,15 @@ class Needs:
         return len(self.keys)
 
 
+@dataclass(frozen=True)
+class Due:
+    """A mark on a column of one input. Reached, it lets something go, or leads to a promise (see `Operator.due`, `Config.ways`)."""
+
+    port: int
+    attribute: str
+    mark: int
+
+
 class Container(Protocol):
     """Where state lives: rows, groups or registers. A checkpoint writes it, a restart reads it."""
 
@@ -123,6 +132,14 @@ class Operator(ABC):
     @abstractmethod
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None: ...
 
+    def due(self) -> Iterable[Due]:
+        """What this operator waits for: each of these marks would let something go by itself.
+
+        Where results or promises wait it is the next such mark. Where only memory does, it is the last one: one
+        enabling timestamp then clears all, and none is made for each tuple that expires.
+        """
+        return ()
+
 
 class UnaryOperator(Operator):
     """An operator with one input, which handles each block whole."""
@@ -161,6 +178,13 @@ class Config(ABC):
     def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
         """What a punctuation on the input promises of the output; for operators that keep no state."""
         raise NotImplementedError(f"{type(self).__name__} keeps state")
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        """The marks on the inputs that lead to a mark on an output column: alternatives, each of marks that are needed together.
+
+        The inverse of how punctuations go through. None at all means that only the end of the inputs leads there.
+        """
+        return ()
 
     @cached_property
     def stateless(self) -> bool:

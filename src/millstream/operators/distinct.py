@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, from_axis, to_axis
 from millstream.kernels.windows import expand_windows
 from millstream.operators.aggregate import timed, window_marks
-from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
+from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
 from millstream.plan.window import Window, end_names
 from millstream.state.group_table import GroupTable
 
@@ -46,6 +47,12 @@ class Distinct(Config):
     @property
     def label(self) -> str:
         return f"distinct {', '.join(self.columns)}" + (f" window {self.window}" if self.window else "")
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        if self.window is not None and attribute in self.ends:
+            start = mark if attribute == self.ends[0] else mark - self.window.range
+            return ((Due(0, self.window.attribute, self.window.opening(start)),),)
+        return ((Due(0, attribute, mark),),) if attribute in self.columns else ()
 
     def build(self, journal: bool = False) -> RunningDistinct:
         return RunningDistinct(self, journal)
@@ -88,6 +95,15 @@ class RunningDistinct(UnaryOperator):
             start = axis[first] * window.slide
             arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
         out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+
+    def due(self) -> Iterator[Due]:
+        window, axis, last = self.config.window, self.config.axis, self.table.latest
+        if last == MAX_TIME:
+            return
+        if window is not None:
+            yield Due(0, window.attribute, window.closing(last))
+        elif axis is not None:
+            yield Due(0, axis, last + 1)
 
     def _purge(self, punctuation: Punctuation, out: Output) -> None:
         window = self.config.window

@@ -8,7 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.operators.contract import Config, Needs, Operator
+from millstream.operators.contract import Config, Due, Needs, Operator
 from millstream.plan.nodes import Band
 
 
@@ -62,6 +62,20 @@ class Join(Config):
         bands = " and ".join(str(band) for band in self.bands)
         rest = self.condition.sql("spark") if self.condition is not None else ""
         return f"{self.kind} join on " + " and ".join(part for part in (keys, bands, rest) if part)
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        """The inverse of `JoinPromises._marks`."""
+        if self.axis is not None and attribute == self.axis:
+            right = Due(1, attribute, mark)
+            lows = [(band.left, band.low) for band in self.bands if band.low is not None]
+            return tuple((Due(0, left, mark - low), right) for left, low in lows) if self.kind in ("inner", "left") else ()
+        if self.stamp is not None and attribute == self.stamp[0]:
+            both = (Due(0, self.stamp[1], mark), Due(1, self.stamp[2], mark))
+            if self.kind != "left":
+                return (both,)
+            return tuple((*both, *way) for way in self.ways(self.stamp[1], mark))
+        highs = [band.high for band in self.bands if band.left == attribute and band.high is not None]
+        return ((Due(0, attribute, mark), Due(1, str(self.axis), mark + highs[-1])),) if highs else ()
 
     def build(self, journal: bool = False) -> Operator:
         from millstream.operators.running_join import RunningJoin

@@ -13,7 +13,7 @@ from sqlglot import exp
 from millstream.core.block import Block
 from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
-from millstream.operators.contract import Config, Output, UnaryOperator
+from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
 from millstream.operators.promises import is_below, plain_values
 from millstream.plan.scope import column
@@ -63,6 +63,10 @@ class Project(Config):
         # A value may go on under several names: each of them is promised.
         options = [self._images(name, pattern) for name, pattern in punctuation.patterns]
         return tuple(Punctuation.of(dict(chosen)) for chosen in product(*options))
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        found = ((rule.column, rule.reaching(mark)) for name, rule in self.moving if name == attribute)
+        return tuple((Due(0, column, least),) for column, least in found if least is not None)
 
     def _images(self, name: str, pattern: Pattern) -> list[tuple[str, Pattern]]:
         """What a pattern on one column says of the columns that follow it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pyarrow as pa
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
-from millstream.operators.contract import Container, Inputs, Operator, Output
+from millstream.operators.contract import Container, Due, Inputs, Operator, Output
 from millstream.operators.join import Join
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises
@@ -162,6 +164,23 @@ class RunningJoin(Operator):
         """Left tuples without a partner; a left join fills the other side with nulls."""
         if mask.any():
             out.put(self.pairs.alone(batch if mask.all() else batch.filter(pa.array(mask))))
+
+    # -- progress -------------------------------------------------------------------------------------------------
+
+    def due(self) -> Iterator[Due]:
+        """Unmatched tuples of a left or anti join wait for the other side's mark; all others wait only to be forgotten."""
+        left = self._until(LEFT, self.config.kind in ("left", "anti"))
+        if self.config.axis is not None and left < MAX_TIME:
+            yield Due(RIGHT, self.config.axis, left + 1)
+        right = self._until(RIGHT, False)
+        for band in self.config.bands:
+            if band.low is not None and right < MAX_TIME:
+                yield Due(LEFT, band.left, right + 1 - band.low)
+
+    def _until(self, side: int, results_wait: bool) -> int:
+        """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""
+        waits = results_wait or self.registers.get(f"waiting {side}")
+        return self.rows[side].earliest if waits else self.rows[side].latest
 
     # -- punctuations ---------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
 from millstream.expressions import compile_expression, evaluate_guarded
-from millstream.operators.contract import Config, Output, UnaryOperator
+from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.failures import failure_letters, take
 
 
@@ -34,6 +34,9 @@ class Select(Config):
 
     def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
         return (punctuation,)
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        return ((Due(0, attribute, mark),),)
 
     def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Select:
         return replace(self, input=input)

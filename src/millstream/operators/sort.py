@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Range
 from millstream.core.types import MAX_TIME, to_axis
-from millstream.operators.contract import Config, Container, Needs, Output, UnaryOperator
+from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
 from millstream.state.row_window import RowWindow
 
 
@@ -32,6 +33,9 @@ class Sort(Config):
     @property
     def label(self) -> str:
         return "sort " + ", ".join(f"{name}{' desc' if descending else ''}" for name, descending in self.keys)
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        return ((Due(0, attribute, mark),),) if attribute == self.keys[0][0] else ()
 
     def build(self, journal: bool = False) -> RunningSort:
         return RunningSort(self, journal)
@@ -65,6 +69,10 @@ class RunningSort(UnaryOperator):
             elif len(self.rows) and punctuation.matches(self.rows.take(self.rows.alive_rows())).any():
                 continue
             out.put(self.empty, [punctuation])
+
+    def due(self) -> Iterator[Due]:
+        if (first := self.rows.earliest) < MAX_TIME:
+            yield Due(0, self.axis, first + 1)
 
     def _release(self, mark: int, out: Output) -> None:
         rows = self.rows.alive_rows() if mark == MAX_TIME else self.rows.expire(mark)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.operators.contract import Config, Output, UnaryOperator
+from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.join import Join
 from millstream.operators.join_pairs import PairMaker
 from millstream.state.keys import hash_columns
@@ -38,6 +38,9 @@ class TableJoin(Config):
     def translate(self, punctuation: Punctuation) -> tuple[Punctuation, ...]:
         kept = all(name in self.join.output and name in self.join.left.names for name, _ in punctuation.patterns)
         return (punctuation,) if kept else ()
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        return ((Due(0, attribute, mark),),) if self.translate(Punctuation.linear(attribute, mark)) else ()
 
     def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> TableJoin:
         return replace(self, join=replace(self.join, left=input, output=(*self.join.output, *columns)))

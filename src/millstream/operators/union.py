@@ -9,7 +9,7 @@ import pyarrow as pa
 from millstream.core.block import empty_batch
 from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.operators.contract import ANYWHERE, Config, Container, Inputs, Needs, Operator, Output
+from millstream.operators.contract import ANYWHERE, Config, Container, Due, Inputs, Needs, Operator, Output
 from millstream.operators.promises import is_below
 from millstream.state.registers import Registers
 
@@ -30,6 +30,9 @@ class Union(Config):
     @property
     def needs(self) -> Needs:
         return Needs(keys=(ANYWHERE,) * self.count, linear="propagate", value="propagate")
+
+    def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
+        return (tuple(Due(port, attribute, mark) for port in range(self.count)),)
 
     def build(self, journal: bool = False) -> RunningUnion:
         return RunningUnion(self, journal)

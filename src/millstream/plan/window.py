@@ -36,6 +36,14 @@ class Window:
         """The smallest window id that a tuple at or after `mark` can still fall into."""
         return (mark - self.range) // self.slide + 1
 
+    def closing(self, window: int) -> int:
+        """The mark that closes this window and those before it: the smallest whose `first_open` is behind it."""
+        return window * self.slide + self.range
+
+    def opening(self, start: int) -> int:
+        """The smallest mark from which on every open window begins at or after `start`."""
+        return self.closing(-(-start // self.slide) - 1)
+
     def start(self, window: int) -> int:
         return window * self.slide
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.graph.graph import Vertex
-from millstream.operators.contract import Buffer, Container, Inputs, Operator, Output
+from millstream.operators.contract import Buffer, Container, Due, Inputs, Operator, Output
 from millstream.operators.edges import Deliver, Enter
 from millstream.state.registers import Registers
 
@@ -103,6 +103,10 @@ class Executor:
     def take_letters(self) -> list[DeadLetter]:
         letters, self.letters = self.letters, []
         return letters
+
+    def due(self) -> list[tuple[int, Due]]:
+        """What the operators wait for."""
+        return [(number, due) for number in sorted(self.operators) for due in self.operators[number].due()]
 
     @property
     def held(self) -> int:

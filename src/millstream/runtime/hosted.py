@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
-from millstream.core.types import MIN_TIME
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
+from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
+from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
 from millstream.runtime.ingest import Ingest, Piece
-from millstream.runtime.program import Changes, Note, Outcome, Packet
+from millstream.runtime.notices import Notice, Notices
+from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
-
-ETS_STEP = 300_000
-"""Microseconds between two enabling timestamps of a stream."""
 
 
 @dataclass
@@ -47,14 +46,25 @@ class HostedProgram:
     """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
     _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
-    _lags: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_ingests": {}, "_notes": {}}
+        return {**{k: v for k, v in self.__dict__.items() if k not in ("notices", "demand")}, "_ingests": {}, "_notes": {}}
 
     @property
     def stages(self) -> int:
         return self.cut.stages
+
+    @cached_property
+    def notices(self) -> Notices:
+        return Notices(self.notes_path)
+
+    @cached_property
+    def demand(self) -> Demand:
+        return Demand(self.cut.graph)
+
+    @property
+    def _streams(self) -> dict[Stream, Source]:
+        return {v.config.stream: self.sources[i][1] for i, v in enumerate(self.cut.graph.sources)}  # type: ignore[attr-defined]
 
     def _ingest(self, stream: int) -> Ingest:
         found = self._ingests.get(stream)
@@ -94,16 +104,10 @@ class HostedProgram:
         for note in notes:
             for stream, rows in note.read:
                 self.read[stream] = self.read.get(stream, 0) + rows
-            for stream, lag in note.lags:
-                self._lags[stream] = max(self._lags.get(stream, lag), lag)
             if note.stage != INGEST:
                 self._notes[note.stage, note.bucket] = note
-        if self.notes_path and self._notes:
-            waits = any(note.held for note in self._notes.values())
-            temporary = self.notes_path + ".new"
-            with open(temporary, "w") as file:
-                json.dump({"waits": waits, "marks": self.marks, "lags": self._lags}, file)
-            os.replace(temporary, self.notes_path)
+        if self.notes_path:
+            self.notices.write((self.notices.read() or Notice()).after(notes))
 
     @property
     def marks(self) -> dict[str, int]:
@@ -119,23 +123,24 @@ class HostedProgram:
         """Tuples and groups in the stages' state, and their bytes."""
         return sum(n.held for n in self._notes.values()), sum(n.state_bytes for n in self._notes.values())
 
-    def ets(self, stream: int, state: Mapping[str, Any], now: int) -> int | None:
-        """The enabling timestamp that a silent stream makes when a bucket waits for progress; asked by the source."""
-        declared = self.cut.graph.sources[stream].config.stream  # type: ignore[attr-defined]
-        if self.sources[stream][1].bounded or declared.ets.policy == "none":
-            return None
-        try:
-            with open(self.notes_path) as file:
-                told = json.load(file)
-        except (OSError, ValueError):
-            return None
-        if not told["waits"] and declared.ets.policy == "on-demand":
-            return None
-        last = MIN_TIME if state["mark"] is None else int(state["mark"])
-        mark, lag = int(told["marks"].get(declared.name, MIN_TIME)), told["lags"].get(declared.name)
-        made = enabling_timestamp(declared, mark, int(state["arrived"]), now, last, lag)
-        # A micro-batch costs Spark 0.2 s: finer steps would only keep it busy.
-        return None if made is None or made < last + ETS_STEP else made
+    def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> dict[str, int]:
+        """The enabling timestamps of silent streams that let something go in a bucket, or that a period asks for."""
+        notice = self.notices.read()
+        if notice is None:
+            return {}
+        outlooks, periodic = {}, set()
+        for stream, source in self._streams.items():
+            state = streams[stream.name]
+            last = MIN_TIME if state["mark"] is None else int(state["mark"])
+            mark = notice.marks.get(stream.name, MIN_TIME)
+            promised = MAX_TIME if state["ended"] else max(mark, last)
+            made = None
+            if not (state["ended"] or source.bounded or stream.name in moving):
+                made = enabling_timestamp(stream, mark, int(state["arrived"]), now, last, notice.lags.get(stream.name))
+            if made is not None and stream.ets.policy == "every":
+                periodic.add(stream.name)
+            outlooks[stream.name] = Outlook(promised, promised if made is None else made, stream.name in moving)
+        return {name: outlooks[name].could for name in called(self.demand.needs(notice.waiting), outlooks) | periodic}
 
     def late(self, broken: Broken) -> list[DeadLetter]:
         number = next(i for i, (name, _) in enumerate(self.sources) if name == broken.stream)
@@ -190,7 +195,8 @@ class HostedStage:
     def _note(self) -> Note:
         executor = self.running.executor
         marks = tuple(self.running.marks(enabling=False).items())
-        return Note(self.index, self.bucket, held=executor.held, marks=marks, state_bytes=executor.nbytes)
+        due = tuple(executor.due())
+        return Note(self.index, self.bucket, held=executor.held, due=due, marks=marks, state_bytes=executor.nbytes)
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):

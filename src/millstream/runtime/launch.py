@@ -183,8 +183,9 @@ def _run_spark(
             if isinstance(sink, FileSink):
                 sink.begin()  # before any task writes there: a crash must find its own directory again
     buckets = buckets or cores
-    notes = tempfile.mkdtemp(prefix="millstream-notes-")
-    spool = (None if checkpoint is None else checkpoint.spool) or notes
+    scratch = tempfile.mkdtemp(prefix="millstream-run-")
+    spool = (None if checkpoint is None else checkpoint.spool) or scratch
+    os.makedirs(spool, exist_ok=True)
     limits = Limits(
         settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * cores, settings.get("source.max_tuples_per_batch") or None
     )
@@ -196,7 +197,7 @@ def _run_spark(
         buckets,
         settings.get("execution.batch"),
         launch.facts.fingerprint,
-        os.path.join(notes, "notes.json"),
+        os.path.join(spool, "notices.json"),
     )
     counts: dict[str, int] = {}
 
@@ -243,7 +244,7 @@ def _run_spark(
             spark=spark,
         )
     finally:
-        shutil.rmtree(notes, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from millstream.io.contract import DeadLetter, Sink, Source, Unit
+from millstream.operators.contract import Due
+
+StreamState = Mapping[str, Any]
+"""How far a stream is, as an offset has it: {"at": the source's position, "units": units taken so far, "clock": when the last of them
+was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "ended": bool}"""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,9 @@ class Note:
     lags: tuple[tuple[str, int], ...] = ()
     """How old tuples were when they arrived, at most, by stream."""
     held: int = 0
-    """Tuples and groups that wait here for progress."""
+    """Tuples and groups in this bucket's state."""
+    due: tuple[tuple[int, Due], ...] = ()
+    """What the operators here wait for, by their vertex."""
     marks: tuple[tuple[str, int], ...] = ()
     """The low-water mark that each stream's own tuples have led to."""
     state_bytes: int = 0
@@ -98,6 +105,9 @@ class Program(Protocol):
 
     def noted(self, notes: Sequence[Note]) -> None:
         """In the user's process, after each micro-batch: what the buckets had to say."""
+
+    def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> Mapping[str, int]:
+        """The enabling timestamps that silent streams should make now, while those in `moving` bring tuples; asked by the source."""
 
     def rows(self, sink: int, block: bytes) -> object:
         """The tuples of a packed block as a record batch in the sink's schema, hidden columns dropped."""

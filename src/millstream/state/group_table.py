@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import DataProblem
 from millstream.kernels import slots as table
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
@@ -235,6 +236,16 @@ class GroupTable:
     def expire(self, mark: int) -> Int64s:
         """The alive groups with axis < mark, in order of creation. They stay until discarded."""
         return self._calendar.due(mark, self._alive)
+
+    @property
+    def earliest(self) -> int:
+        """The least axis value of an alive group; MAX_TIME when there is none."""
+        return self._calendar.earliest(self._alive) if self._living else MAX_TIME
+
+    @property
+    def latest(self) -> int:
+        """A mark beyond this lets go every group that any mark lets go; MAX_TIME when there is none."""
+        return self._calendar.latest if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
 
     def match(self, mask_of: Callable[[pa.RecordBatch, Int64s], Bools]) -> Int64s:
         """The alive groups for which a function of (keys, axis) is True: looks at all of them."""

@@ -186,6 +186,16 @@ class RowWindow:
         """The alive rows with expiry < mark, in order of insertion. They stay alive and readable until discarded."""
         return self._calendar.due(mark, self._alive)
 
+    @property
+    def earliest(self) -> int:
+        """The least expiry of an alive row; MAX_TIME when there is none."""
+        return self._calendar.earliest(self._alive) if self._living else MAX_TIME
+
+    @property
+    def latest(self) -> int:
+        """A mark beyond this lets go every row that any mark lets go; MAX_TIME when there is none."""
+        return self._calendar.latest if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
+
     def alive_rows(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io.contract import Position, Source, Unit
+from millstream.progress.demand import Outlook
 from millstream.progress.ets import enabling_timestamp
 from millstream.runtime.ingest import Ingest, Piece, older
 
@@ -27,6 +28,8 @@ class Feed:
         self.enabled = MIN_TIME
         self.rows = 0
         self.arrived: int | None = None
+        self.looked = 0
+        """When we last looked whether something is there, by the clock: what has come since is not known yet."""
         self.last_arrival = 0
         """When a tuple came last, by the clock: an enabling timestamp grows from there."""
         self.lag: int | None = None
@@ -52,6 +55,7 @@ class Feed:
         return None
 
     def _look(self) -> bool:
+        self.looked = self.clock.now()
         position = self.source.latest(self.position, None)
         if position == self.position:
             return False
@@ -74,12 +78,15 @@ class Feed:
             self.last_arrival = self.arrived or self.clock.now()
             self.lag = older(self.lag, piece.lag(self.last_arrival))
 
-    def enable(self) -> Piece | None:
+    def outlook(self, silent: bool) -> Outlook:
+        """How far this stream is, and how far an enabling timestamp would take it; only a silent one makes any."""
+        mark = max(self.mark, self.enabled)
+        if not silent or self.ended:
+            return Outlook(mark, mark)
+        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.looked, self.enabled, self.lag)
+        return Outlook(mark, mark if made is None else made)
+
+    def enable(self, mark: int) -> Piece:
         """An enabling timestamp, because this stream is silent and holds others back."""
-        if self.ended:
-            return None
-        made = enabling_timestamp(self.ingest.stream, self.mark, self.last_arrival, self.clock.now(), self.enabled, self.lag)
-        if made is None:
-            return None
-        self.enabled = made
-        return self.ingest.mark(self.units, made)
+        self.enabled = mark
+        return self.ingest.mark(self.units, mark)

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
-from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
+from millstream.progress.demand import Demand, called
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
 from millstream.runtime.spent import READ, SINK, WORK, Watch
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible, visible
 
-IDLE = 0.002
-"""Seconds to sleep when no source has anything new."""
+IDLE = 0.002, 0.01
+"""Seconds to sleep when no source has anything new: at first, and at most after some silence."""
 FLUSH = 0.2
 """Seconds after which results become visible while input keeps coming."""
 TELL = 0.25
@@ -61,6 +61,7 @@ class LocalRun:
         self.on_letters = on_letters
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, limit=limit)
+        self.demand = Demand(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
             stream = vertex.config.stream  # type: ignore[attr-defined]
@@ -78,6 +79,7 @@ class LocalRun:
             for number, sink in enumerate(self.sinks):
                 self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
             told = flushed = time.monotonic()
+            pause = IDLE[0]
             while not all(feed.ended for feed in self.feeds):
                 if stop is not None and stop.is_set():
                     break
@@ -90,7 +92,8 @@ class LocalRun:
                     told = now
                     on_progress(self.report())
                 if idle:
-                    time.sleep(IDLE)
+                    time.sleep(pause)
+                pause = min(1.5 * pause, IDLE[1]) if idle else IDLE[0]
             self._flush()
             for number, writer in self.writers.items():
                 writer.close()
@@ -103,26 +106,26 @@ class LocalRun:
 
     def step(self) -> bool:
         """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
+        silent: list[Feed] = []
         for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
             self.watch.pause()
             piece = feed.next()
             if piece is not None:
                 self.watch.lap(READ)
                 self._take(piece)
+                self._enable(silent)
                 return True
-        self._enable()
+            silent.append(feed)
+        self._enable(silent)
         return False
 
-    def _enable(self) -> None:
-        """Nothing arrives anywhere: streams that hold others back are asked for enabling timestamps."""
-        marks = [max(feed.mark, feed.enabled) for feed in self.feeds if not feed.ended]
-        furthest = max([m for m in marks if m < MAX_TIME], default=MIN_TIME)
-        waits = self.stage.executor.held > 0
-        for feed in self.feeds:
-            if waits or max(feed.mark, feed.enabled) < furthest:
-                piece = feed.enable()
-                if piece is not None:
-                    self._take(piece)
+    def _enable(self, silent: list[Feed]) -> None:
+        """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
+        if not silent or not (waiting := self.stage.executor.due()):
+            return
+        outlooks = {feed.ingest.stream.name: feed.outlook(feed in silent) for feed in self.feeds}
+        for name in sorted(called(self.demand.needs(waiting), outlooks)):
+            self._take(self.by_name[name].enable(outlooks[name].could))
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:

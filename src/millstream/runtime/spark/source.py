@@ -13,10 +13,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from millstream.core.types import MIN_TIME
 from millstream.errors import PlanProblem
 from millstream.graph.cut import INGEST
-from millstream.io.contract import Unit
-from millstream.runtime.program import Outcome, Program
+from millstream.io.contract import Source, Unit
+from millstream.runtime.program import Outcome, Program, StreamState
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.failures import sealed
 from millstream.runtime.spark.halt import Halt
@@ -26,9 +27,12 @@ FORMAT = "millstream"
 TARGET_SECONDS = 2.0
 """What an adaptive micro-batch should take: long beside Spark's 0.2 s of overhead, short beside a worker's memory."""
 
-StreamState = Mapping[str, Any]
-"""{"at": the source's position, "units": units taken so far, "clock": when the last of them was taken (microseconds),
-"arrived": when they had come, "mark": the last ETS or None, "ended": bool}"""
+PATIENCE = 0.25
+"""Seconds that the source keeps looking before it tells Spark that nothing is new: a round through the JVM costs more than a look."""
+LOOK = 0.025
+"""Seconds between two looks."""
+THRIFT = 30
+"""A look that takes long is repeated seldom: the time between looks is at least so many times theirs."""
 
 
 def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt) -> dict[str, str]:
@@ -111,6 +115,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         """Nothing to note: a program run so is bounded, and its end is the end of its sources."""
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far a micro-batch can go now; while nothing is new it looks again for a moment, which costs less than to be asked again."""
         with sealed():
             self._check(start)
             if self.halt is not None and self.halt.asked:
@@ -118,17 +123,34 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 return start if start["step"] else {**start, "step": 1}
             program = self.shipment.open()
             units = self.pace.limit()
-            streams = {name: self._move(program, number, start["streams"][name], units) for number, (name, _) in enumerate(program.sources)}
+            until = time.monotonic() + PATIENCE
+            while True:
+                began = time.monotonic()
+                streams = self._look(program, start["streams"], units)
+                now = time.monotonic()
+                if streams != start["streams"] or not start["step"]:
+                    break
+                pause = max(LOOK, THRIFT * (now - began))
+                if now + pause > until or all(source.bounded for _, source in program.sources):
+                    return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
+                time.sleep(pause)
             taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
             self.pace.took(taken)
-            if streams == start["streams"] and start["step"]:
-                return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
             return {"shape": self.shape, "step": start["step"] + 1, "streams": streams}
 
-    def _move(self, program: Program, number: int, state: StreamState, limit: int) -> StreamState:
+    def _look(self, program: Program, before: Mapping[str, StreamState], limit: int) -> dict[str, StreamState]:
+        """Every stream as far as it is; those that bring nothing may make enabling timestamps."""
+        now = now_us()  # before the look: what comes during it must not be late by an enabling timestamp that did not know of it
+        streams = {name: self._move(source, before[name], limit) for name, source in program.sources}
+        moving = {name for name in streams if streams[name]["units"] != before[name]["units"]}
+        for name, mark in program.enabling(before, moving, now).items():
+            if name not in moving and not streams[name]["ended"] and mark > (before[name]["mark"] or MIN_TIME):
+                streams[name] = {**streams[name], "mark": mark}
+        return streams
+
+    def _move(self, source: Source, state: StreamState, limit: int) -> StreamState:
         if state["ended"]:
             return state
-        source = program.sources[number][1]
         at = dict(source.latest(state["at"], limit))
         moved = {**state, "at": at}
         if at != state["at"]:
@@ -138,11 +160,6 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             moved["arrived"] = max((source.arrived(unit) or moved["clock"] for unit in units), default=moved["clock"])
         if source.bounded and source.finished(at):
             moved["ended"] = True
-        elif moved["units"] == state["units"]:
-            ets = getattr(program, "ets", None)
-            mark = ets(number, state, now_us()) if ets is not None else None
-            if mark is not None and (state["mark"] is None or mark > state["mark"]):
-                moved["mark"] = mark
         return moved
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
