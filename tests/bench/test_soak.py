@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.bench.processes import members, memory
 from millstream.bench.soak import Sample, Verdict, report, soak
+from millstream.bench.tree import family, memory
 
 
 def sample(seconds: float, mb: float) -> Sample:
@@ -37,9 +37,9 @@ def test_memory_is_that_of_all_that_a_process_has_started() -> None:
         for _ in range(2):
             assert process.stdout.readline() == "up\n"
         found = memory(process.pid)
-        assert found["driver"] < 40 and found["workers"] > 79 and found["jvm"] == 0
+        assert found["driver"] < 40 << 20 and found["workers"] > 79 << 20 and found["jvm"] == 0
     finally:
-        for pid in members(process.pid):
+        for pid in family(process.pid):
             os.kill(pid, 9)
         process.wait()
         process.stdout.close()

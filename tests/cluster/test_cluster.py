@@ -35,6 +35,7 @@ def test_a_wrong_master_is_one_line(place: Path) -> None:
     assert done.err.splitlines()[1].startswith("Spark could not be started on sparkle: ") and len(done.err.splitlines()) == 2, done.err
 
 
+@pytest.mark.slow
 def test_a_checkpoint_made_with_one_executor_goes_on_with_two(place: Path) -> None:
     first = run(place, "--master", ONE, "--checkpoint", "checkpoint", stop_after=3)
     assert first.code == 0 and "stopped" in first.err, first.err
