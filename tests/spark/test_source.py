@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def files(place: Path, count: int) -> str:
 
 
 def reader(program: Any, units: int | None = 2, tasks: int = 2) -> Reader:
-    return Reader(wire.Shipment.pack(program, str(id(program))), "shape", tasks, units)
+    return Reader(wire.Shipment.pack(program, uuid.uuid4().hex), "shape", tasks, units)
 
 
 def toy_program(*sources: Any, **settings: Any) -> Any:

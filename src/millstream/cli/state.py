@@ -17,19 +17,20 @@ def show(runs: list[list[Point]], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([[asdict(point) for point in points] for points in runs], indent=2))
         return
-    table = Table(title=f"spark-state: a join in micro-batches of {BATCH:,} tuples, per tuple, median of {len(runs)}")
-    for column in ("tuples of state", "time", "our work", "slowest to fastest", "CPU", "state written", "state in memory", "peak memory"):
+    table = Table(title=f"spark-state: a join, {BATCH:,} tuples a micro-batch; microseconds and bytes per tuple, median of {len(runs)}")
+    for column in ("tuples of state", "time", "slowest to fastest", "join", "its state", "CPU", "written", "in memory", "peak"):
         table.add_column(column, justify="right")
     lines = [list(points) for points in zip(*runs, strict=True)]
     for points in lines:
-        works = [point.work for point in points]
+        walls = [point.wall for point in points]
         table.add_row(
             f"{points[0].state:,}",
-            _micro(median(point.wall for point in points)),
-            _micro(median(works)),
-            f"{_micro(max(works))} to {_micro(min(works))}",
+            _micro(median(walls)),
+            f"{_micro(max(walls))} to {_micro(min(walls))}",
+            _micro(median(point.work for point in points)),
+            _micro(median(point.keep for point in points)),
             _micro(median(point.cpu for point in points)),
-            f"{median(point.written for point in points):.0f} B",
+            f"{median(point.written for point in points):.0f}",
             f"{median(point.held_bytes for point in points) / 1e6:,.0f} MB",
             f"{max(point.memory for point in points) / 1e6:,.0f} MB",
         )
@@ -37,10 +38,10 @@ def show(runs: list[list[Point]], *, as_json: bool) -> None:
     first, last = lines[0], lines[-1]
     ratios = [
         f"{name} {median(getattr(p, field) for p in last) / median(getattr(p, field) for p in first):.2f} times"
-        for name, field in (("time", "wall"), ("our work", "work"), ("CPU", "cpu"), ("bytes written", "written"))
+        for name, field in (("time", "wall"), ("CPU", "cpu"), ("bytes written", "written"))
     ]
     print(f"from {first[0].state:,} to {last[0].state:,} tuples of state: {', '.join(ratios)}")
 
 
 def _micro(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1000:.2f} us"
+    return f"{nanoseconds / 1000:.2f}"

@@ -16,6 +16,7 @@ from millstream.kernels.compiled import Bools, Int32s, Int64s, compiled
 
 NEXT, HASH, LOW, HIGH = 0, 1, 2, 3
 FRESH = -2  # the probe at this position has not begun
+_CACHED = 1 << 18  # heads beyond which nodes are no longer in the cache, and a chain's second one is worth fetching ahead, too
 
 
 @compiled
@@ -66,10 +67,13 @@ def probe(
     """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from.
 
     Heads and first nodes are read some positions ahead, `len(begun)` at a time: these loads do not wait for each other, while
-    a walk waits for each of its own. One position after the other took 149 ns per tuple on a million rows, this takes 75.
+    a walk waits for each of its own. One position after the other took 149 ns per tuple on a million rows, this takes 75. In
+    large windows the second nodes are read ahead as well (ten million rows: 147 ns per tuple without, 110 with).
     """
     mask = len(heads) - 1
     count = 0
+    following = np.empty(len(begun), dtype=np.int64)
+    deep = len(heads) > _CACHED
     ahead, base = position, position
     while position < len(hashes):
         if position == ahead:
@@ -78,8 +82,11 @@ def probe(
             for i in range(position, ahead):
                 begun[i - position] = heads[hashes[i] & mask]
             for i in range(ahead - position):
-                warm ^= nodes[max(begun[i], 0), 1]
-            begun[-1] = warm  # nobody reads it, but a load without a use would not be compiled
+                following[i] = nodes[max(begun[i], 0), 0]
+            if deep:
+                for i in range(ahead - position):
+                    warm ^= nodes[max(following[i], 0), 1]
+            begun[-1] = warm ^ following[0]  # nobody reads it, but a load without a use would not be compiled
             base = position
         wanted = hashes[position]
         if row == -2:
