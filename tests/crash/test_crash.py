@@ -50,3 +50,18 @@ def test_a_lost_jvm_is_one_line(tmp_path: Path) -> None:
     done = run(tmp_path, "--master", "local[2]", "--checkpoint", "checkpoint", stop_after=2, stop=lose)
     assert done.code == 1 and "Traceback" not in done.err
     assert done.err.splitlines()[-1] == "Spark's Java process has ended (signal 9); run again with the same checkpoint to go on"
+
+
+@pytest.mark.slow
+def test_a_lost_worker_costs_a_moment(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    killed = []
+
+    def lose(pid: int) -> None:
+        family = below(pid)
+        ours = {process.pid for process in family if "millstream.runtime.spark.daemon" in process.command}
+        killed.extend(process.pid for process in family if process.pid in ours and process.parent in ours)  # workers, not their daemon
+        kill(killed)
+
+    done = run(tmp_path, "--master", "local[2]", "--checkpoint", "checkpoint", stop_after=2, stop=lose)
+    assert killed and done.code == 0, done.err

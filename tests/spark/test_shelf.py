@@ -98,6 +98,8 @@ def test_what_dead_runs_have_left_is_swept(tmp_path: Path, monkeypatch: pytest.M
     os.rename(os.path.join(dead.run, owner_name(os.getppid())), os.path.join(dead.run, f"owner-{os.getppid()}-1"))
     sweep()
     assert os.path.exists(living.run) and not os.path.exists(dead.run)
+    sweep(leaving=os.getppid())
+    assert not os.path.exists(living.run)
 
 
 def test_memory_of_replaced_files_comes_back(tmp_path: Path) -> None:

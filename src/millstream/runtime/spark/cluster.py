@@ -39,6 +39,18 @@ def settings(config: Mapping[str, str], java: str) -> dict[str, str]:
     return {key: os.pathsep.join(paths), "spark.executor.extraJavaOptions": config.get("spark.executor.extraJavaOptions", java)}
 
 
+ATTEMPTS = 3
+"""How often a task is tried on one machine (Spark's default is once): a worker that was killed costs a moment, not the run."""
+
+
+def with_retries(master: str) -> str:
+    """`local[2]` as `local[2,3]`; how often a cluster tries is Spark's own setting."""
+    if master == "local":
+        return f"local[1,{ATTEMPTS}]"
+    found = re.fullmatch(r"local\[([^,\]]+)\]", master)
+    return master if found is None else f"local[{found.group(1)},{ATTEMPTS}]"
+
+
 def reach(master: str) -> None:
     """Spark itself would try for a minute, and then say that a context is stopped."""
     if not master.startswith("spark://"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import suppress
 from importlib import import_module
 
@@ -38,4 +39,7 @@ if __name__ == "__main__":
 
     warm_up()
     sweep()
-    daemon.manager()
+    try:
+        daemon.manager()
+    finally:
+        sweep(leaving=os.getpid())

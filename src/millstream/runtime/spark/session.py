@@ -111,7 +111,7 @@ def get_session(master: str | None = None, config: Mapping[str, str] | None = No
     _share_import_path()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what a callback raises, and we raise it again
     cluster.give_home(master)
-    conf = SparkConf().setMaster(master).setAppName("millstream")
+    conf = SparkConf().setMaster(cluster.with_retries(master)).setAppName("millstream")
     conf.setAll([*STATIC.items(), *DYNAMIC.items(), ("spark.driver.memory", driver_memory())])
     for some in (LOCAL, config) if local else (config, cluster.settings(config, JAVA)):
         conf.setAll(list(some.items()))

@@ -161,12 +161,12 @@ def remove(run: str) -> None:
         shutil.rmtree(os.path.join(root, PREFIX + run), ignore_errors=True)
 
 
-def sweep() -> None:
-    """Remove what runs have left that are no more: those whose every owner has died."""
+def sweep(leaving: int | None = None) -> None:
+    """Remove what runs have left that are no more: those whose every owner has died, or is the process that is leaving."""
     for folder in Path(base()).glob(PREFIX + "*"):
         with suppress(OSError):
-            owners = [path.name for path in folder.iterdir() if path.name.startswith("owner-")]
-            if owners and not any(owner == owner_name(int(owner.split("-")[1])) for owner in owners):
+            owners = [(path.name, int(path.name.split("-")[1])) for path in folder.iterdir() if path.name.startswith("owner-")]
+            if owners and not any(pid != leaving and name == owner_name(pid) for name, pid in owners):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
