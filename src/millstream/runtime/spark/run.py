@@ -99,10 +99,11 @@ def run_program(
         if isinstance(commits.failure, MillstreamError):
             raise commits.failure from None
         text = _text(commits.failure or error)
-        if following.stopped and not is_sealed(text):
-            # Whoever told us to stop has told the JVM as well. What was in hand is replayed by the next run.
+        end = jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)
+        if stop_event is not None and stop_event.is_set() and not is_sealed(text):
+            # Whoever told us to stop has told the JVM as well, perhaps before us. What was in hand is replayed by the next run.
             return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
-        if (end := jvm_ended(0.0 if isinstance(error, PySparkException) else 2.0)) is not None:
+        if end is not None:
             hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
             raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
         if checkpoint is not None and state_is_lost(text):
