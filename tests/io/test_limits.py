@@ -181,3 +181,19 @@ def test_other_sources_keep_to_the_limits() -> None:
     source = ListSource("L", A, [batch] * 5)
     assert [p["units"] for p in steps(source.hosted(None, Limits(bytes=170)))] == [0, 2, 4, 5]
     assert [p["units"] for p in steps(source.hosted(None, Limits(tuples=5)))] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("change", ["gone", "shorter"])
+def test_a_file_that_was_begun_must_stay_as_it_was(tmp_path: Path, change: str) -> None:
+    """Offering it from the start again, or passing over the rest, would be a wrong answer."""
+    schema = pa.schema([("n", pa.int64())])
+    file = tmp_path / "a.csv"
+    file.write_text("n\n" + "".join(f"{n}\n" for n in range(2000)))
+    source = open_source("S", schema, {"path": str(tmp_path), "format": "csv"}, None).hosted(None, Limits(bytes=1000))
+    begun = source.latest(source.initial(), 1)
+    if change == "gone":
+        file.rename(tmp_path / "b.tmp")
+    else:
+        file.write_text("n\n1\n")
+    with pytest.raises(SourceProblem, match=r"rest of|become shorter"):
+        source.latest(begun, 1)

@@ -199,9 +199,9 @@ class FileSource:
     def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
         """The units beyond a position, with their bytes and tuples: the rest of a file that was begun, then those not taken yet."""
         rest, base = _rest(start), self._base
-        begins = [(str(rest[0]), int(rest[2]), int(rest[5]))] if rest else []
-        for name, first, line in itertools.chain(begins, ((name, 0, 1) for name in self._fresh(start))):
-            for stretch in stretches(base + name, self.reader, self.limits, first, line):
+        begins = [(str(rest[0]), int(rest[2]), int(rest[5]), int(rest[3]))] if rest else []
+        for name, first, line, known in itertools.chain(begins, ((name, 0, 1, 0) for name in self._fresh(start))):
+            for stretch in stretches(base + name, self.reader, self.limits, first, line, known):
                 yield name if stretch.whole else stretch.entry(name), stretch.bytes, stretch.tuples
 
     def units(self, start: Position, end: Position) -> list[Unit]:

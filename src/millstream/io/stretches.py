@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millstream.core.types import Int64s
+from millstream.errors import SourceProblem
 from millstream.io.contract import Limits
 from millstream.io.read.base import LineReader
 from millstream.io.read.csv import CsvReader
@@ -57,8 +58,13 @@ class Cutter(Protocol):
         """The stretch that begins here and keeps to the limits where it can; at least one line or row group."""
 
 
-def stretches(path: str, reader: LineReader | ParquetReader, limits: Limits, first: int = 0, line: int = 1) -> Iterator[Stretch]:
-    """The file from `first` on: in one when it keeps to the limits, else in several where its format allows it."""
+def stretches(
+    path: str, reader: LineReader | ParquetReader, limits: Limits, first: int = 0, line: int = 1, known: int = 0
+) -> Iterator[Stretch]:
+    """The file from `first` on: in one when it keeps to the limits, else in several where its format allows it.
+
+    A file that was begun must be there to be ended, and be as long as it was `known` to be: nothing is offered in its place.
+    """
     try:
         size = os.path.getsize(path)
         if not first and limits.tuples is None and (limits.bytes is None or size <= limits.bytes):
@@ -66,9 +72,14 @@ def stretches(path: str, reader: LineReader | ParquetReader, limits: Limits, fir
             return
         cutter = _cutter(path, reader)
         whole = cutter.cut(0, 1, limits) if not first else None
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException) as error:
+        if first:
+            why = " ".join(str(error).split())[:200]
+            raise SourceProblem(f"can not read the rest of {path}: {why}", hint="put it back as it was, and go on") from error
         yield Stretch(0, 0, 0, 1, 1, 0, None)  # whoever reads it will tell what is wrong
         return
+    if first and cutter.size < known:
+        raise SourceProblem(f"{path} has become shorter since a part of it was read", hint="put it back as it was, and go on")
     if whole is not None and whole.whole:
         yield whole
         return

@@ -97,8 +97,16 @@ DYNAMIC: Mapping[str, str] = {
 
 def get_session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """The running session, or a new one on `master` (default local[*])."""
-    if SparkContext._active_spark_context is not None:  # whichever thread asks
-        return SparkSession.builder.getOrCreate()
+    with _one_at_a_time:
+        if SparkContext._active_spark_context is not None:  # whichever thread asks
+            return SparkSession.builder.getOrCreate()
+        return _new_session(master, config)
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _new_session(master: str | None, config: Mapping[str, str] | None) -> SparkSession:
     check_java()
     master, config = master or "local[*]", config or {}
     local = cluster.is_local(master)
