@@ -14,7 +14,7 @@ import os
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +30,7 @@ PREFIX = "millstream-hot-"
 
 
 @dataclass(frozen=True)
-class Mapping:
+class Mapped:
     """A file of the shelf in this process's memory."""
 
     name: str
@@ -38,7 +38,7 @@ class Mapping:
     address: int
 
 
-_mapped: dict[str, dict[str, Mapping]] = {}
+_mapped: dict[str, dict[str, Mapped]] = {}
 """By folder and file. Kept from batch to batch: mapping a page again costs as much as copying a small one."""
 
 
@@ -105,7 +105,7 @@ class Shelf:
         if found is None:
             with open(os.path.join(self.folder, name), "r+b") as file:
                 memory = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
-            found = mapped[name] = Mapping(name, memory, _address(memory))
+            found = mapped[name] = Mapped(name, memory, _address(memory))
         return found.memory
 
     def _place(self, memory: memoryview) -> str:
@@ -125,7 +125,7 @@ class Shelf:
             while at < len(view):
                 at += file.write(view[at : at + (1 << 30)])
 
-    def _forget(self, names: Iterator[str] | list[str] | tuple[str, ...]) -> None:
+    def _forget(self, names: Iterable[str]) -> None:
         kept = set(names)
         mapped = _mapped.get(self.folder, {})
         _mapped[self.folder] = {name: mapping for name, mapping in mapped.items() if name in kept}
