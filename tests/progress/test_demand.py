@@ -61,7 +61,6 @@ QUERIES = [
     "SELECT k, ts FROM A UNION ALL SELECT k, ts FROM B ORDER BY ts",
     "SELECT a.k FROM A [RANGE 3 SECONDS] AS a, B [RANGE 5 SECONDS] AS b WHERE a.k = b.k",
     "SELECT a.k FROM A [RANGE 3 SECONDS] AS a LEFT JOIN B [RANGE 5 SECONDS] AS b ON a.k = b.k",
-    "SELECT a.k FROM A [RANGE 3 SECONDS] AS a LEFT SEMI JOIN B [RANGE 3 SECONDS] AS b ON a.k = b.k",
     "SELECT a.k FROM A AS a JOIN B AS b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL 3 SECONDS AND b.ts + INTERVAL 5 SECONDS",
     "SELECT k, count(*) AS n FROM (SELECT a.k AS k FROM A [RANGE 3 SECONDS] AS a, B [RANGE 2 SECONDS] AS b WHERE a.k = b.k) AS z [RANGE 5 SECONDS] GROUP BY k",
     "SELECT k, count(*) AS n FROM (SELECT a.k AS k FROM A [RANGE 3 SECONDS] AS a LEFT JOIN B [RANGE 2 SECONDS] AS b ON a.k = b.k) AS z [RANGE 5 SECONDS] GROUP BY k",
@@ -69,7 +68,11 @@ QUERIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("query", QUERIES)
+# What a semi join matched has left before its time. The mark that is named is still the last that could matter.
+LEAVES_EARLY = "SELECT a.k FROM A [RANGE 3 SECONDS] AS a LEFT SEMI JOIN B [RANGE 3 SECONDS] AS b ON a.k = b.k"
+
+
+@pytest.mark.parametrize("query", [*QUERIES, LEAVES_EARLY])
 @given(data=st.data())
 def test_streams_that_reach_what_is_needed_let_it_go_and_not_before(query: str, data: st.DataObject) -> None:
     live = Live(A + B, query)
@@ -93,7 +96,8 @@ def test_streams_that_reach_what_is_needed_let_it_go_and_not_before(query: str, 
         last = data.draw(st.sampled_from(behind))
         for name, mark in need.items():
             promise(name, mark - (name == last))
-        assert chosen in run.stage.executor.due()
+        left = run.stage.executor.due()
+        assert chosen in left or (query == LEAVES_EARLY and not any(due.port == chosen[1].port for _, due in left))
         promise(last, need[last])
         assert chosen not in run.stage.executor.due()
 
