@@ -74,7 +74,7 @@ class Host:
         written = self.written.setdefault(place, [])
         # A journal of a few bytes is never worn; here the oldest segments are dropped by chance.
         number = written[-1][0] + 1 if written else 1
-        stage.ledger.worn = lambda living, end: self.chance.randint(1, number) if self.chance.random() < 0.3 else 0
+        stage.ledger.worn = lambda living, end, apart: self.chance.randint(1, number) if self.chance.random() < 0.3 else 0
         if (changes := stage.changes(number)) is not None:
             written.append((number, changes.data))
             self.written[place] = [segment for segment in written if segment[0] >= changes.since]

@@ -61,3 +61,15 @@ def test_a_single_worn_segment_goes_as_a_whole(monkeypatch: pytest.MonkeyPatch) 
     book = Ledger()
     book.add(1, 0, 100)
     assert book.worn(0, 2) == 2
+
+
+def test_registers_have_a_price_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a few rows between many closed values would seem to be dear, and nothing would ever be dropped."""
+    monkeypatch.setattr(ledger, "LEAST", 0)
+    book = Ledger()
+    for number in range(1, 101):
+        book.add(number, 1, 110, apart=100)
+    assert book.worn(living=50, apart=5000, end=101) == 0  # 11,000 bytes, of which 5,500 would do
+    assert book.worn(living=50, apart=100, end=101) == 26
+    book.drop(26)
+    assert (book.rows, book.bytes, book.apart) == (75, 75 * 110, 7500)

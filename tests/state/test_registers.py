@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +15,16 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), NAMES, st.one_of(st.integers(), st.text(max_size=2), st.tuples(st.integers()))),
         st.tuples(st.sampled_from(["raise", "add"]), st.sampled_from("xy"), st.integers(-5, 5)),
-        st.tuples(st.sampled_from(["delete", "write", "snapshot", "restart"]), NAMES, st.none()),
+        st.tuples(st.just("put"), st.sampled_from("tu"), st.dictionaries(st.integers(0, 3), st.integers(0, 3), max_size=2)),
+        st.tuples(st.sampled_from(["delete", "write", "restart"]), st.sampled_from("abctu"), st.none()),
+        st.tuples(st.just("drop"), NAMES, st.floats(0, 1)),
     )
 )
 
 
 @given(STEPS)
 def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
-    registers, values, segments = Registers(journal=True), dict[str, object](), list[bytes]()
+    registers, values, segments = Registers(journal=True), dict[str, object](), list[tuple[int, bytes]]()
     for action, name, value in steps:
         if action == "set":
             registers[name] = values[name] = value
@@ -37,13 +41,22 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
             values[name] = values.get(name, 0) + value  # type: ignore[operator]
         elif action == "delete" and name in registers:
             del registers[name], values[name]
-        elif action == "snapshot":
-            whole = registers.changes(1, 1)
-            segments = [(1, whole.data)] if whole is not None else []
+        elif action == "put":
+            assert isinstance(value, dict)
+            registers.put(name, value)
+            values[name] = {**values.get(name, {}), **value}  # type: ignore[dict-item]
+        elif action == "drop":  # the oldest segments, down to any of them
+            assert isinstance(value, float)
+            number = segments[-1][0] + 1 if segments else 1
+            since = 1 + int(value * (number - 1))
+            whole = registers.changes(number, since)
+            assert whole is not None
+            segments = [segment for segment in segments if segment[0] >= since] + [(number, whole.data)]
         elif action in ("write", "restart"):
             segment = registers.changes()
-            segments += [(len(segments) + 2, segment.data)] if segment is not None else []
+            segments += [(segments[-1][0] + 1 if segments else 1, segment.data)] if segment is not None else []
             assert registers.changes() is None
+            assert registers.nbytes >= sum(len(pickle.dumps(value, protocol=5)) for value in values.values())
             if action == "restart":
                 registers = Registers(journal=True)
                 registers.restore(segments)
@@ -60,3 +73,14 @@ def test_a_mark_that_does_not_move_is_not_written() -> None:
     assert registers.changes() is None
     with pytest.raises(RuntimeError, match="no journal"):
         Registers().changes()
+
+
+def test_what_grows_is_written_once() -> None:
+    registers, written = Registers(journal=True), []
+    for number in range(100):
+        registers.put("closed", {f"value {number} {i}": number for i in range(50)})
+        segment = registers.changes()
+        assert segment is not None
+        written.append(len(segment.data))
+    assert max(written[1:]) < 1.2 * written[1]
+    assert sum(written) < 1.2 * registers.nbytes

@@ -131,16 +131,18 @@ class Lines:
         self.size = os.path.getsize(path)
 
     def cut(self, first: int, line: int, limits: Limits) -> Stretch:
-        wanted = LONGEST if limits.bytes is None else limits.bytes
+        head = self._head() if first == 0 else 0
+        wanted = LONGEST if limits.bytes is None else max(limits.bytes, head)
         while True:
             text = self._text(first, wanted)
             last = first + len(text) >= self.size
             ends = self._ends(text, last)
+            ends = ends[ends >= head]
             if ends.size or last or wanted >= LONGEST:
                 break
             wanted *= 2
         if limits.tuples is not None:
-            ends = ends[: limits.tuples + (first == 0)]  # the first line may be a header
+            ends = ends[: limits.tuples + (head > 0)]
         while ends.size and self._text(first + int(ends[-1]), len(MARK)) == MARK:
             ends = ends[:-1]
         if not ends.size:
@@ -148,6 +150,13 @@ class Lines:
         used = int(ends[-1])
         end = min(first + used, self.size)
         return Stretch(first, end, self.size, line, line + text.count(b"\n", 0, used), end - first, ends.size)
+
+    def _head(self) -> int:
+        """Where the tuples begin: a header is never parted from the blank lines before it."""
+        if not isinstance(self.reader, CsvReader):
+            return 0
+        with open(self.path, "rb") as file:
+            return len(self.reader.head(file))
 
     def _text(self, first: int, size: int) -> bytes:
         with open(self.path, "rb") as file:

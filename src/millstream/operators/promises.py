@@ -48,7 +48,7 @@ class Closed:
         self.name = name
 
     def add(self, punctuations: Sequence[Punctuation]) -> None:
-        """Remember promises; many at once cost one copy of what is known."""
+        """Remember promises; many ranges at once cost one copy of what is known."""
         tables: dict[str, dict[Any, int]] = {}
         ranges: dict[str, list[tuple[int, int]]] = {}
         others: set[Punctuation] = set()
@@ -65,14 +65,13 @@ class Closed:
                     _insert(ranges[columns[0]], int(key[0]))
                 else:
                     name = f"{self.name} by {','.join(columns)} until {time or ''}"
-                    if name not in tables:
-                        tables[name] = dict(self.registers.get(name, {}))
-                    tables[name][key] = max(tables[name].get(key, MIN_TIME), bound)
+                    table = tables.setdefault(name, {})
+                    table[key] = max(table.get(key, MIN_TIME), bound, self.registers.get(name, table).get(key, MIN_TIME))
                     self._index(name, columns, time)
         for column, found in ranges.items():
             self.registers[f"{self.name}:{column}"] = tuple(found)
         for name, table in tables.items():
-            self.registers[name] = table
+            self.registers.put(name, table)
         if others:
             self.registers[self.name] = self.registers.get(self.name, frozenset()) | others
 

@@ -28,6 +28,7 @@ from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
+from millstream.state.registers import Registers
 
 
 @dataclass
@@ -210,15 +211,18 @@ class HostedStage:
         self.count += 1
 
     def changes(self, number: int) -> Changes | None:
-        since = self.ledger.worn(self.running.executor.held, number)
-        parts = [container.changes(number, since) for container in self.running.state]
+        state = self.running.state
+        apart = sum(container.nbytes for container in state if isinstance(container, Registers))
+        since = self.ledger.worn(self.running.executor.held, number, apart)
+        parts = [container.changes(number, since) for container in state]
         if not since and all(part is None for part in parts):
             return None
         rows = sum(part.rows for part in parts if part is not None)
-        data = pickle.dumps((rows, [part and part.data for part in parts]), protocol=5)
+        pieces = [part and part.data for part in parts]
+        data = pickle.dumps((rows, pieces), protocol=5)
         if since:
             self.ledger.drop(since)
-        self.ledger.add(number, rows, len(data))
+        self.ledger.add(number, rows, len(data), self._apart(pieces))
         return Changes(data, since)
 
     def restore(self, segments: Iterable[tuple[int, bytes]]) -> None:
@@ -226,12 +230,16 @@ class HostedStage:
         logs: list[list[tuple[int, bytes]]] = [[] for _ in self.running.state]
         for number, segment in segments:
             rows, parts = pickle.loads(segment)
-            self.ledger.add(number, rows, len(segment))
+            self.ledger.add(number, rows, len(segment), self._apart(parts))
             for log, part in zip(logs, parts, strict=True):
                 if part is not None:
                     log.append((number, part))
         for container, log in zip(self.running.state, logs, strict=True):
             container.restore(log)
+
+    def _apart(self, pieces: Sequence[bytes | None]) -> int:
+        """Bytes of a segment that are of registers."""
+        return sum(len(piece or b"") for piece, each in zip(pieces, self.running.state, strict=True) if isinstance(each, Registers))
 
     def contents(self) -> list[dict[str, Any]]:
         return [dict(vars(each)) for each in (self.ledger, *self.running.state)]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from millstream.state.journal import Segment, Segments
 
-_FORGET = "forget everything before"
-
 
 class Registers:
-    """Values by name. A value is replaced, never changed in place: the journal only sees what is set."""
+    """Values by name. A value is replaced, never changed in place: the journal only sees what is set.
+
+    A value that is a dictionary may grow by `put`: then the journal sees only what came in, however large it has become.
+    """
 
     def __init__(self, *, journal: bool = False) -> None:
         self._journal = journal
         self._values: dict[str, Any] = {}
         self._touched: set[str] = set()
+        self._grown: dict[str, dict[Any, Any]] = {}
+        self._sizes: dict[str, int] = {}  # bytes of what the journal must keep of each value
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -46,10 +49,17 @@ class Registers:
 
     @property
     def nbytes(self) -> int:
-        return len(pickle.dumps(self._values, protocol=5))
+        """With a journal: as of its last segment."""
+        return sum(self._sizes.values()) if self._journal else len(_pickled(self._values))
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._values.get(name, default)
+
+    def put(self, name: str, entries: Mapping[Any, Any]) -> None:
+        """Add entries to a dictionary, or replace them."""
+        self._values.setdefault(name, {}).update(entries)
+        if self._journal:
+            self._grown.setdefault(name, {}).update(entries)
 
     def raise_to(self, name: str, value: int) -> bool:
         """Set a mark that only rises; True when it did."""
@@ -70,22 +80,41 @@ class Registers:
         """What was set or deleted since the last segment, or all there is when older ones are to be dropped; None for nothing."""
         if not self._journal:
             raise RuntimeError("these registers keep no journal")
-        names, self._touched = sorted(self._touched), set()
-        if since:
-            return Segment(pickle.dumps((_FORGET, self._values), protocol=5), 0) if self._values else None
-        if not names:
+        touched, self._touched = self._touched, set()
+        grown, self._grown = self._grown, {}
+        names = sorted(self._values) if since else sorted(touched)
+        if not (since or names or grown):
             return None
-        kept = {name: self._values[name] for name in names if name in self._values}
-        return Segment(pickle.dumps(([name for name in names if name not in self._values], kept), protocol=5), 0)
+        deleted = [name for name in names if name not in self._values]
+        whole = {name: _pickled(self._values[name]) for name in names if name in self._values}
+        more = {name: _pickled(entries) for name, entries in sorted(grown.items()) if name not in names}
+        self._heed(bool(since), deleted, whole, more)
+        return Segment(_pickled((bool(since), deleted, whole, more)), 0)
+
+    def _heed(self, afresh: bool, deleted: list[str], whole: dict[str, bytes], more: dict[str, bytes]) -> None:
+        """Sizes after such a segment."""
+        if afresh:
+            self._sizes = {}
+        for name in deleted:
+            self._sizes.pop(name, None)
+        self._sizes.update({name: len(name) + len(value) for name, value in whole.items()})
+        for name, entries in more.items():
+            self._sizes[name] = self._sizes.get(name, len(name)) + len(entries)
 
     def restore(self, segments: Segments) -> None:
         """Become what the segments say, of which the oldest may have been dropped."""
-        self._values, self._touched = {}, set()
+        self._values, self._touched, self._grown, self._sizes = {}, set(), {}, {}
         for _, segment in segments:
-            deleted, kept = pickle.loads(segment)
-            if deleted == _FORGET:
+            afresh, deleted, whole, more = pickle.loads(segment)
+            if afresh:
                 self._values.clear()
-            else:
-                for name in deleted:
-                    self._values.pop(name, None)
-            self._values.update(kept)
+            for name in deleted:
+                self._values.pop(name, None)
+            self._values.update({name: pickle.loads(value) for name, value in whole.items()})
+            for name, entries in more.items():
+                self._values.setdefault(name, {}).update(pickle.loads(entries))
+            self._heed(afresh, deleted, whole, more)
+
+
+def _pickled(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=5)
