@@ -1,15 +1,19 @@
 """How the idle-partner benchmark judges a side, and its processor time."""
 
+# ruff: noqa: E501 - a program reads best on one line
+
 from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from millstream.bench.idle import Outcome, _judge, cpu_seconds, plot
+from millstream.bench import tree
+from millstream.bench.idle import Outcome, _judge, plot
 from millstream.cli.idle import show
 
 BEGIN = 1_700_000_000
@@ -20,7 +24,7 @@ def judged() -> Outcome:
     slow = np.array([BEGIN * 1_000_000 + 999_000])
     result = {
         "windows": [(BEGIN + 1.0, 2, BEGIN + 1.5), (BEGIN + 2.0, 2, BEGIN + 4.0)],  # one tuple is missing, and the third window
-        "batches": [BEGIN + 0.9, BEGIN + 1.2, BEGIN + 1.5, BEGIN + 4.0],
+        "batches": [BEGIN + 0.9, BEGIN + 1.2, BEGIN + 1.4, BEGIN + 3.8]  # when they began,
     }
     return _judge("a side", result, fast, slow, BEGIN, 3, 0.02, 0)
 
@@ -45,9 +49,17 @@ def test_processor_time_is_that_of_a_process_and_all_below() -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
     above = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
     with subprocess.Popen([sys.executable, "-c", above], stdin=subprocess.PIPE) as process:
-        before = 0.0
-        while cpu_seconds(process.pid) < 0.3:
-            assert process.poll() is None and cpu_seconds(process.pid) >= before
-            before = cpu_seconds(process.pid)
+        used = tree.cpu_during(process.pid, 1.5)
         process.communicate(b"\n")
-    assert cpu_seconds(process.pid) == 0
+    assert 0.2 < used < 0.8
+
+
+def test_processor_time_of_what_ends_is_not_taken_back() -> None:
+    """As when Spark lets its idle workers go: their time so far is not negative time."""
+    busy = "import time\nwhile time.process_time() < 0.3: pass\ntime.sleep(0.4)"
+    above = f"import os, signal, subprocess, sys, time; signal.signal(signal.SIGCHLD, signal.SIG_IGN); subprocess.Popen([sys.executable, '-c', {busy!r}]); time.sleep(4)"
+    with subprocess.Popen([sys.executable, "-c", above]) as process:
+        time.sleep(0.3)
+        used = tree.cpu_during(process.pid, 1.2)
+        process.kill()
+    assert 0 <= used < 0.8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from itertools import pairwise
 from pathlib import Path
@@ -96,6 +97,30 @@ def test_enabling_timestamps_are_in_the_offset(tmp_path: Path) -> None:
     assert [(errand.number, errand.mark) for errand in only.errands] == [(1, 10)]
     (batch,) = of.read(only)
     assert batch.schema == wire.ARROW and [row.kind for row in wire.from_batch(batch)] == [wire.PACKET, wire.SPENT]
+
+
+@pytest.mark.parametrize(("wait", "held"), [(0.12, True), (5.0, False)])
+def test_a_micro_batch_is_held_for_a_mark_that_is_nearly_there(tmp_path: Path, wait: float, held: bool) -> None:
+    """Else what waits for the silent stream would wait for the whole micro-batch that misses it by a moment."""
+    when = tmp_path / "when"
+
+    class WithEts(toy.ToyProgram):
+        def enabling(self, streams: dict[str, Any], moving: set[str], now: int) -> dict[str, int]:
+            return {"s1": 10} if when.exists() and now >= int(when.read_text()) else {}
+
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    fast, silent = (toy.FileWords(files(tmp_path / name, 1), watch=True) for name in ("a", "b"))
+    of = reader(WithEts((("s0", fast), ("s1", silent)), (), buckets=2))
+    first = of.latestOffset(of.initialOffset(), None)
+    time.sleep(0.2)  # so long took the micro-batch
+    (tmp_path / "a" / "001.txt").write_text("more")
+    when.write_text(str(time.time_ns() // 1000 + round(wait * 1e6)))
+    began = time.monotonic()
+    second = of.latestOffset(first, None)
+    assert second["streams"]["s0"]["units"] == 2
+    assert second["streams"]["s1"]["mark"] == (10 if held else None)
+    assert (time.monotonic() - began > 0.1) == held
 
 
 def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millstream.bench import tree
 from millstream.bench.idle_side import SIDES
 from millstream.core.types import TIMESTAMP
 from millstream.errors import DataProblem
@@ -43,7 +44,7 @@ class Outcome:
 
     side: str
     delays: tuple[tuple[float, float, int], ...]
-    """For each window: its end in seconds after the first, seconds until its result, and micro-batches until then."""
+    """For each window: its end in seconds after the first, seconds until its result, and micro-batches begun until then."""
     lost: int
     """Tuples that no result counts."""
     tuples: int
@@ -146,9 +147,9 @@ def _measure(side: str, seconds: int) -> Outcome:
             for stream in ("fast", "slow"):
                 feed.put(stream, np.array([int(time.time() * 1e6)]))
             time.sleep(GRACE)
-            began, before = time.time(), cpu_seconds(process.pid)
-            time.sleep(REST)
-            ended, cpu = time.time(), (cpu_seconds(process.pid) - before) / REST
+            began = time.time()
+            cpu = tree.cpu_during(process.pid, REST) / REST
+            ended = time.time()
             (place / "stop").touch()
             _wait(process, place, "result.json")
             process.wait(60)
@@ -211,29 +212,9 @@ def _judge(side: str, result: Any, fast: Any, slow: Any, begin: int, seconds: in
     for end, n, at in result["windows"]:
         counted[round(end)] = counted.get(round(end), 0) + n
         if begin < end <= begin + seconds:
-            delays.append((end - begin, at - end, sum(end < batch <= at for batch in result["batches"])))
+            delays.append((end - begin, at - end, sum(end <= batch < at for batch in result["batches"])))
     lost = sum(max(0, n - counted.get(w, 0)) for w, n in answer)
     return Outcome(side, tuple(sorted(delays)), lost, len(fast) + len(slow), cpu, idle)
-
-
-def cpu_seconds(root: int) -> float:
-    """What a process and all below it have used so far."""
-    parents: dict[int, int] = {}
-    used: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if fields:
-            parents[int(entry.name)], used[int(entry.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
-
-    def below(process: int) -> bool:
-        while process not in (0, root):
-            process = parents.get(process, 0)
-        return process == root
-
-    return sum(ticks for process, ticks in used.items() if below(process)) / os.sysconf("SC_CLK_TCK")
 
 
 def plot(outcomes: list[Outcome], path: str) -> None:

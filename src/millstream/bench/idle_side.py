@@ -7,16 +7,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from millstream.io import MemorySink
-from millstream.io.contract import Part
 from millstream.pipeline import Pipeline
 from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.spent import begin_of
+from millstream.runtime.status import Status
 
 STREAM = "CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH ({options});"
 QUERY = """
@@ -28,17 +29,12 @@ CORES = 2
 
 
 class Noted(MemorySink):
-    """Notes when results become visible, and when micro-batches end."""
+    """Notes when results become visible."""
 
     def __init__(self, name: str, place: Path) -> None:
         super().__init__(name)
         self.place = place
         self.windows: list[tuple[float, int, float]] = []
-        self.batches: list[float] = []
-
-    def commit(self, epoch: int, parts: Iterable[Part]) -> None:
-        super().commit(epoch, parts)
-        self.batches.append(time.time())
 
     def _take(self, batches: list[pa.RecordBatch]) -> None:
         super()._take(batches)
@@ -48,7 +44,9 @@ class Noted(MemorySink):
             self.windows += [(row["window_end"].timestamp(), row["n"], now) for row in batch.to_pylist()]
 
 
-def _millstream(place: Path, options: Callable[[str], str], run: Callable[[Launch, threading.Event], object]) -> dict[str, Any]:
+def _millstream(
+    place: Path, options: Callable[[str], str], run: Callable[[Launch, threading.Event, Callable[[Status], None]], object]
+) -> dict[str, Any]:
     pipeline = Pipeline()
     pipeline.add_text("".join(STREAM.format(name=name, options=options(name)) for name in ("Fast", "Slow")) + QUERY.format(place=place))
     sink = Noted("Out", place)
@@ -56,16 +54,17 @@ def _millstream(place: Path, options: Callable[[str], str], run: Callable[[Launc
     stop = threading.Event()
     threading.Thread(target=_until_stopped, args=(place, stop), daemon=True).start()
     launch = Launch.prepare(pipeline)
+    begun: list[float] = []
     _ready(place)
-    run(launch, stop)
-    return {"windows": sink.windows, "batches": sink.batches}
+    run(launch, stop, lambda status: begun.append(status.batch.began))
+    return {"windows": sink.windows, "batches": sorted(set(begun))}
 
 
 def on_spark(place: Path) -> dict[str, Any]:
     return _millstream(
         place,
         lambda name: f"path = '{place / name.lower()}', format = 'parquet', watch = true",
-        lambda launch, stop: run_spark(launch, master=f"local[{CORES}]", stop=stop),
+        lambda launch, stop, note: run_spark(launch, master=f"local[{CORES}]", stop=stop, on_status=note),
     )
 
 
@@ -74,7 +73,7 @@ def on_local(place: Path) -> dict[str, Any]:
     return _millstream(
         place,
         lambda name: f"connector = 'socket', host = '127.0.0.1', port = {ports[name.lower()]}, format = 'csv'",
-        lambda launch, stop: run_local(launch, stop=stop),
+        lambda launch, stop, note: run_local(launch, stop=stop),
     )
 
 
@@ -90,6 +89,7 @@ def native(place: Path, policy: str) -> dict[str, Any]:
         "spark.sql.shuffle.partitions": str(CORES),
         "spark.sql.streaming.noDataMicroBatches.enabled": "true",  # without it its results wait for the next input
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.numRecentProgressUpdates": "100000",
     }.items():
         spark.conf.set(key, value)
     streams = [
@@ -97,13 +97,11 @@ def native(place: Path, policy: str) -> dict[str, Any]:
         for name in ("fast", "slow")
     ]
     windows: list[tuple[float, int, float]] = []
-    batches: list[float] = []
 
     def note(frame: DataFrame, epoch: int) -> None:
         rows = frame.select(functions.unix_millis("window.end").alias("end"), "count").collect()
         now = time.time()
         windows.extend((row["end"] / 1000, row["count"], now) for row in rows)
-        batches.append(now)
         (place / "flows").touch()  # by the first micro-batch: the first result of `min` takes as long as the silence
 
     counts = streams[0].union(streams[1]).groupBy(functions.window("ts", "1 second")).count()
@@ -111,8 +109,9 @@ def native(place: Path, policy: str) -> dict[str, Any]:
         query = counts.writeStream.foreachBatch(note).outputMode("append").option("checkpointLocation", checkpoint).start()
         _ready(place)
         _until_stopped(place, threading.Event())
+        begun = [begin_of(report) for report in query.recentProgress if report["durationMs"].get("addBatch")]
         query.stop()
-    return {"windows": windows, "batches": batches}
+    return {"windows": windows, "batches": begun}
 
 
 SIDES: dict[str, Callable[[Path], dict[str, Any]]] = {

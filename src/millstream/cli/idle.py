@@ -22,7 +22,7 @@ def show(outcomes: list[Outcome], *, as_json: bool) -> None:
         counted, idle = (f"{batches:g} to {most}", f", {o.idle_batches}") if most else ("-", "")
         table.add_row(o.side, str(len(o.delays)), f"{half:.3g} s", f"{worst:.3g} s", counted, f"{o.lost:,}", f"{o.idle_cpu:.1%}{idle}")
     Console().print(table)
-    print("batches: micro-batches that end between a window's end and its result, median to worst. lost: tuples that no result counts.")
+    print("batches: micro-batches that begin between a window's end and its result, median to worst. lost: tuples that no result counts.")
     print(f"idle: share of one core, and micro-batches, in {REST} s without input.")
 
 

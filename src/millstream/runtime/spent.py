@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 READ, WORK, STATE, SINK, TRANSFER, SPARK = "read", "work", "state", "sink", "transfer", "spark"
 OURS = (READ, WORK, STATE, SINK)
@@ -45,6 +47,8 @@ class BatchTime:
 
     seconds: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
+    began: float = 0.0
+    """When it was decided what it takes, in seconds since 1970."""
 
     @property
     def ours(self) -> float:
@@ -54,7 +58,13 @@ class BatchTime:
         return self.parts.get(part, 0.0) / self.seconds if self.seconds else 0.0
 
 
-def batch_time(seconds: float, spent: Iterable[Spent], driver: float) -> BatchTime:
+def begin_of(report: Mapping[str, Any]) -> float:
+    """When the sources had told what a micro-batch takes, by Spark's report of it."""
+    waited = float(report["durationMs"].get("latestOffset", 0)) / 1000
+    return datetime.fromisoformat(report["timestamp"]).timestamp() + waited
+
+
+def batch_time(seconds: float, spent: Iterable[Spent], driver: float, began: float = 0.0) -> BatchTime:
     """The parts of a micro-batch that took so many seconds.
 
     Stages run one after the other, and a stage lasts as long as its busiest worker; so the parts are those of the busiest worker of each
@@ -78,4 +88,4 @@ def batch_time(seconds: float, spent: Iterable[Spent], driver: float) -> BatchTi
     scale = min(1.0, seconds / measured) if measured else 1.0
     total = {part: taken * scale for part, taken in total.items()}
     total[SPARK] = max(0.0, seconds - sum(total.values()))
-    return BatchTime(seconds, total)
+    return BatchTime(seconds, total, began)

@@ -28,7 +28,7 @@ from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_e
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
-from millstream.runtime.spent import BatchTime, batch_time
+from millstream.runtime.spent import BatchTime, batch_time, begin_of
 
 TICK = 1.0
 """Seconds between two calls of `on_tick`."""
@@ -243,7 +243,7 @@ class Following:
         durations = dict(report["durationMs"])
         seconds = durations.get("triggerExecution", 0) / 1000
         if self.on_progress is not None:
-            taken = batch_time(seconds, spent, commit)
+            taken = batch_time(seconds, spent, commit, begin_of(report))
             self.on_progress(Progress(self.told, report["numInputRows"], seconds, dict(counter.written), durations, taken))
             self.ticked = time.monotonic()
 

@@ -115,7 +115,11 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         """Nothing to note: a program run so is bounded, and its end is the end of its sources."""
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far a micro-batch can go now; while nothing is new it looks again for a moment, which costs less than to be asked again."""
+        """How far a micro-batch can go now.
+
+        While nothing is new it looks again for a moment, which costs less than to be asked again. It also does so when a micro-batch
+        begun now would still run at the moment when a silent stream can let something go: that would have to wait for the next.
+        """
         with sealed():
             self._check(start)
             if self.halt is not None and self.halt.asked:
@@ -126,27 +130,34 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             until = time.monotonic() + PATIENCE
             while True:
                 began = time.monotonic()
-                streams = self._look(program, start["streams"], units)
+                streams, soon = self._look(program, start["streams"], units, min(self.pace.seconds, until - began))
                 now = time.monotonic()
-                if streams != start["streams"] or not start["step"]:
-                    break
                 pause = max(LOOK, THRIFT * (now - began))
-                if now + pause > until or all(source.bounded for _, source in program.sources):
+                over = now + pause > until
+                if not start["step"] or (streams != start["streams"] and (over or not soon)):
+                    break
+                if over or all(source.bounded for _, source in program.sources):
                     return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
                 time.sleep(pause)
             taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
             self.pace.took(taken)
             return {"shape": self.shape, "step": start["step"] + 1, "streams": streams}
 
-    def _look(self, program: Program, before: Mapping[str, StreamState], limit: int) -> dict[str, StreamState]:
-        """Every stream as far as it is; those that bring nothing may make enabling timestamps."""
+    def _look(
+        self, program: Program, before: Mapping[str, StreamState], limit: int, ahead: float
+    ) -> tuple[dict[str, StreamState], bool]:
+        """Every stream as far as it is; those that bring nothing may make enabling timestamps.
+
+        True when they can make none now, but will within so many seconds.
+        """
         now = now_us()  # before the look: what comes during it must not be late by an enabling timestamp that did not know of it
         streams = {name: self._move(source, before[name], limit) for name, source in program.sources}
         moving = {name for name in streams if streams[name]["units"] != before[name]["units"]}
-        for name, mark in program.enabling(before, moving, now).items():
+        made = program.enabling(before, moving, now)
+        for name, mark in made.items():
             if name not in moving and not streams[name]["ended"] and mark > (before[name]["mark"] or MIN_TIME):
                 streams[name] = {**streams[name], "mark": mark}
-        return streams
+        return streams, bool(moving and not made and program.enabling(before, moving, now + round(ahead * 1e6)))
 
     def _move(self, source: Source, state: StreamState, limit: int) -> StreamState:
         if state["ended"]:
@@ -239,8 +250,11 @@ class Pace:
         self.taken = 0  # by the last micro-batch
         self.batches = 0
         self.since = time.monotonic()
+        self.seconds = 0.0
+        """What the last micro-batch took, from its offset to the question for the next."""
 
     def limit(self) -> int:
+        self.seconds = self.seconds or time.monotonic() - self.since
         if self.fixed is None and self.taken and self.batches > 1:  # the first one pays for the start-up
             seconds = time.monotonic() - self.since
             if seconds < TARGET_SECONDS / 2 and self.taken >= self.now:
@@ -253,3 +267,4 @@ class Pace:
         self.taken = units
         self.batches += units > 0
         self.since = time.monotonic()
+        self.seconds = 0.0
