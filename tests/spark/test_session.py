@@ -44,7 +44,7 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_driver_memory_is_within_reason() -> None:
-    assert 1024 <= int(driver_memory().rstrip("m").replace("2g", "2048")) <= 8192
+    assert 1024 <= int(driver_memory().rstrip("m").replace("2g", "2048")) <= 4096
 
 
 def test_every_thread_gets_the_running_session(spark) -> None:

@@ -105,7 +105,7 @@ def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
 
     spark = (
         SparkSession.builder.master("local[*]")
-        .config("spark.driver.memory", driver_memory())
+        .config("spark.driver.memory", driver_memory(4))  # twice ours: its rows live in the JVM
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", os.cpu_count() or 2)
         .config("spark.sql.session.timeZone", "UTC")

@@ -226,13 +226,13 @@ def check_java() -> None:
         )
 
 
-def driver_memory() -> str:
-    """A quarter of the machine, between 1 and 8 GB: in local mode the driver is the executor too, and Python needs the rest."""
+def driver_memory(share: int = 8) -> str:
+    """An eighth of the machine, between 1 and 4 GB: state and blocks are Python's and lie outside of the JVM, which fills what it may."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         return "2g"
-    return f"{min(max(total // 4 >> 20, 1024), 8192)}m"
+    return f"{min(max(total // share >> 20, 1024), 32768 // share)}m"
 
 
 def _share_import_path() -> None:
