@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -65,19 +66,26 @@ def bench(
 
 
 def _table(name: str, sides: list[Side], repeats: int) -> Table:
+    """A column per side: that fits any terminal."""
     ours = sides[0]
-    results = ours.runs[0]["answer_rows"]
-    table = Table(title=f"{name}: {ours.rows:,} tuples, {results:,} results, median of {repeats}")
-    on_spark = "steady" in ours.runs[0]
-    columns = ["side", "tuples/s, steady" if on_spark else "tuples/s", "slowest to fastest", "peak memory"]
-    columns += ["tuples/s, with start", "state", "state written"] if on_spark else []
-    for column in [*columns, "millstream is faster by"]:
-        table.add_column(column, justify="left" if column == "side" else "right")
+    table = Table(title=f"{name}: {ours.rows:,} tuples, {ours.runs[0]['answer_rows']:,} results, median of {repeats}")
+    table.add_column("")
     for s in sides:
-        line = [s.name, _rate(s.rate), f"{_rate(min(s.rates))} to {_rate(max(s.rates))}", _megabytes(s.most("peak_bytes"))]
-        if on_spark:
-            line += [_rate(s.whole), _megabytes(s.most("state_bytes")), _megabytes(s.most("state_written"))]
-        table.add_row(*line, "" if s is ours else f"{ours.rate / s.rate:.2f} x")
+        table.add_column(s.name, justify="right")
+
+    def line(title: str, of: Callable[[Side], str]) -> None:
+        table.add_row(title, *(of(s) for s in sides))
+
+    on_spark = "steady" in ours.runs[0]
+    line("tuples/s" + (", steady" if on_spark else ""), lambda s: _rate(s.rate))
+    line("  slowest to fastest run", lambda s: f"{_rate(min(s.rates))} to {_rate(max(s.rates))}")
+    if on_spark:
+        line("tuples/s, with the start", lambda s: _rate(s.whole))
+    line("peak memory", lambda s: _megabytes(s.most("peak_bytes")))
+    if on_spark:
+        line("state, at most", lambda s: _megabytes(s.most("state_bytes")))
+        line("state in the checkpoint", lambda s: _megabytes(s.most("state_written")))
+    line("millstream is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
     return table
 
 
