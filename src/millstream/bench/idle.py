@@ -83,7 +83,7 @@ class Files:
 
     place: Path
     step: float = 0.2
-    age: float = 0.25
+    age: float = 0.1
     count: int = 0
 
     def __post_init__(self) -> None:

@@ -17,14 +17,14 @@ def show(runs: list[list[Point]], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([[asdict(point) for point in points] for points in runs], indent=2))
         return
-    table = Table(title=f"spark-state: a join, {BATCH:,} tuples a micro-batch; microseconds and bytes per tuple, median of {len(runs)}")
-    for column in ("tuples of state", "time", "slowest to fastest", "join", "its state", "CPU", "written", "in memory", "peak"):
+    table = Table(title=f"spark-state: a join, {BATCH:,} tuples a micro-batch; microseconds and\nbytes written per tuple, median of {len(runs)}")
+    for column in ("state", "time", "slowest to fastest", "join", "its state", "CPU", "bytes", "memory", "peak"):
         table.add_column(column, justify="right")
     lines = [list(points) for points in zip(*runs, strict=True)]
     for points in lines:
         walls = [point.wall for point in points]
         table.add_row(
-            f"{points[0].state:,}",
+            f"{points[0].state / 1e6:g} M",
             _micro(median(walls)),
             f"{_micro(max(walls))} to {_micro(min(walls))}",
             _micro(median(point.work for point in points)),
