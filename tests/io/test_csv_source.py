@@ -150,3 +150,8 @@ def test_what_pythons_csv_module_writes_is_read(rows: list[tuple[int, str]]) -> 
         reader = CsvReader("S", KIND, header=False, careful_only=careful)
         answer = Answer(list(reader.read(io.BytesIO(out.getvalue().encode()), "f", 100)), KIND)
         assert answer.rows == rows and not answer.letters
+
+
+def test_a_byte_that_is_no_utf_8_is_counted_in_the_line(tmp_path: Path) -> None:
+    answer = read_text(tmp_path, "a.csv", b"a,b\n1234,abcdef\xff\n", "a BIGINT, b STRING")
+    assert answer.reasons == [(2, "not UTF-8 at byte 12 of the line")]

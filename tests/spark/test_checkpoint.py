@@ -77,6 +77,18 @@ def answer(place: Path, sink: str = "out") -> list[tuple[int, str, int, float]]:
 EXPECTED = sorted((auction, f"2026-01-01T12:{n:02d}:00.000000Z", 1, n + 2.0) for n in range(FILES) for auction in (1, 2, 3))
 
 
+def test_what_comes_for_a_stream_that_has_ended_is_refused_and_not_passed_over(spark: object, place: Path) -> None:
+    """Its windows were closed by the end: the run may be started again, but not with more to read."""
+    session(place).run(checkpoint=str(place / "checkpoint"))
+    assert answer(place) == EXPECTED
+    assert sum(session(place).run(checkpoint=str(place / "checkpoint")).tuples_in.values()) == 0
+    (place / "bids" / "more.csv").write_text("auction,price,ts\n1,5.0,2026-01-01 12:30:00\n")
+    for change in (str, lambda text: text.replace("format = 'csv'", "format = 'csv', watch = true")):
+        with pytest.raises(MillstreamError, match="stream Bid has ended in this checkpoint, and what has come since would not be read"):
+            session(place, change).run(checkpoint=str(place / "checkpoint"))
+    assert answer(place) == EXPECTED
+
+
 def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets(spark: object, place: Path) -> None:
     """Also with another machine's number of cores: here two buckets were chosen by default, and three cores would make three."""
     known = json.loads((place / "checkpoint" / "millstream.json").read_text())

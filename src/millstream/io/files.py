@@ -126,7 +126,7 @@ def read_file(
         raise SourceProblem(f"{owner}: {error.message}", hint=error.hint) from error.__cause__
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, FileNotFoundError):
-            hint = "on a cluster every machine must see this path, on a shared file system"
+            hint = "put it back, or an empty file in its place; on a cluster every machine must see this path"
             raise SourceProblem(f"{owner}: can not read {path}: the file is gone", hint=hint) from error
         if isinstance(error, PermissionError):
             why = "permission denied"

@@ -112,10 +112,10 @@ class HostedProgram:
 
     @property
     def marks(self) -> dict[str, int]:
-        """The low-water mark that each stream's own tuples have led to, as far as buckets have told."""
+        """The low-water mark that each stream has reached, as far as buckets have told."""
         marks: dict[str, int] = {}
         for note in self._notes.values():
-            for name, mark in note.marks:
+            for name, mark in note.reached:
                 marks[name] = max(marks.get(name, mark), mark)
         return marks
 
@@ -195,9 +195,9 @@ class HostedStage:
 
     def _note(self) -> Note:
         executor = self.running.executor
-        marks = tuple(self.running.marks(enabling=False).items())
+        marks, reached = (tuple(self.running.marks(enabling=enabling).items()) for enabling in (False, True))
         due = tuple(executor.due())
-        return Note(self.index, self.bucket, held=executor.held, due=due, marks=marks, state_bytes=executor.nbytes)
+        return Note(self.index, self.bucket, held=executor.held, due=due, marks=marks, reached=reached, state_bytes=executor.nbytes)
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):

@@ -44,6 +44,8 @@ class Note:
     """What the operators here wait for, by their vertex."""
     marks: tuple[tuple[str, int], ...] = ()
     """The low-water mark that each stream's own tuples have led to."""
+    reached: tuple[tuple[str, int], ...] = ()
+    """The same with enabling timestamps."""
     state_bytes: int = 0
 
 

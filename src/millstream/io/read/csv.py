@@ -107,7 +107,7 @@ class _Task:
             count = plain.count(column.lower())
             if count != 1:
                 problem = "no column" if count == 0 else "more than one column"
-                hint = "its header has " + ", ".join(f"`{n.strip()}`" for n in names[:12]) + "; header = false reads columns by order"
+                hint = "its header has " + ", ".join(f"`{n.strip()}`" for n in names[:12]) + "; correct or empty it, or read columns by order with header = false"
                 raise SourceProblem(f"{self.file} has {problem} `{column}`", hint=hint)
             self.fields.append(plain.index(column.lower()))
 
@@ -188,7 +188,7 @@ class _Task:
                     raw.append(content)
                 except UnicodeDecodeError as error:
                     del rows[len(lines) :]
-                    reason = f"not UTF-8 at byte {error.start + 1} of the line"
+                    reason = f"not UTF-8 at byte {_first_wrong(content)} of the line"
             if reason is not None:
                 letters.append(broken(r.stream, self.file, line, reason, content))
             line += content.count(b"\n")
@@ -220,3 +220,12 @@ class _Task:
             keep[list(wrong)] = False
             batch, lines = batch.filter(pa.array(keep)), lines[keep]
         return _Part(size, newlines, batch, lines, letters)
+
+
+def _first_wrong(content: bytes) -> int:
+    """The first byte that is no UTF-8, counted from 1."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start + 1
+    return 1

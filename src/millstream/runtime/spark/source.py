@@ -14,9 +14,10 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from millstream.core.types import MIN_TIME
-from millstream.errors import PlanProblem
+from millstream.errors import PlanProblem, SourceProblem
 from millstream.graph.cut import INGEST
 from millstream.io.contract import Source, Unit
+from millstream.io.files import FileSource
 from millstream.runtime.program import Outcome, Program, StreamState
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.failures import sealed
@@ -102,6 +103,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         self.shape = shape
         self.tasks = tasks
         self.pace = Pace(tasks, units)
+        self.begun = False
 
     def initialOffset(self) -> dict[str, Any]:
         with sealed():
@@ -126,6 +128,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 self.halt.answer()
                 return start if start["step"] else {**start, "step": 1}
             program = self.shipment.open()
+            if not self.begun:
+                _refuse_more(program, start["streams"])
+                self.begun = True
             units = self.pace.limit()
             until = time.monotonic() + PATIENCE
             while True:
@@ -229,6 +234,16 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             raise PlanProblem(
                 "the checkpoint belongs to another query",
                 hint="give a new checkpoint directory, or run the query it was made with",
+            )
+
+
+def _refuse_more(program: Program, streams: Mapping[str, StreamState]) -> None:
+    """A stream that had ended when the checkpoint was left can bring no more: everything behind it was closed."""
+    for name, source in program.sources:
+        if streams[name]["ended"] and isinstance(source, FileSource) and not source.finished(streams[name]["at"]):
+            raise SourceProblem(
+                f"stream {name} has ended in this checkpoint, and what has come since would not be read",
+                hint="give a new checkpoint directory and sink; a stream that goes on needs watch = true from the start",
             )
 
 
