@@ -24,7 +24,7 @@ def judged() -> Outcome:
     slow = np.array([BEGIN * 1_000_000 + 999_000])
     result = {
         "windows": [(BEGIN + 1.0, 2, BEGIN + 1.5), (BEGIN + 2.0, 2, BEGIN + 4.0)],  # one tuple is missing, and the third window
-        "batches": [BEGIN + 0.9, BEGIN + 1.2, BEGIN + 1.4, BEGIN + 3.8]  # when they began,
+        "batches": [BEGIN + 0.9, BEGIN + 1.2, BEGIN + 1.4, BEGIN + 3.8],  # when they began,
     }
     return _judge("a side", result, fast, slow, BEGIN, 3, 0.02, 0)
 

@@ -17,7 +17,7 @@ class Process:
 
     @property
     def kind(self) -> str:
-        """"jvm" (the driver's), "executor", "worker" (a Python worker or its daemon) or "other"."""
+        """ "jvm" (the driver's), "executor", "worker" (a Python worker or its daemon) or "other"."""
         if "CoarseGrainedExecutorBackend" in self.command:
             return "executor"
         if "java" in self.command.split("\0")[0]:

@@ -155,3 +155,9 @@ def test_what_pythons_csv_module_writes_is_read(rows: list[tuple[int, str]]) -> 
 def test_a_byte_that_is_no_utf_8_is_counted_in_the_line(tmp_path: Path) -> None:
     answer = read_text(tmp_path, "a.csv", b"a,b\n1234,abcdef\xff\n", "a BIGINT, b STRING")
     assert answer.reasons == [(2, "not UTF-8 at byte 12 of the line")]
+
+
+def test_a_byte_order_mark_within_a_file_is_a_character(tmp_path: Path) -> None:
+    text = "a,b\n\ufeffx,1\n\ufeffy,2\n".encode()
+    for file, whole in (("a.csv", text), ("b.csv", b"\xef\xbb\xbf" + text)):
+        assert read_text(tmp_path, file, whole, "a STRING, b BIGINT").rows == [("\ufeffx", 1), ("\ufeffy", 2)]

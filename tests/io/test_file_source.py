@@ -220,3 +220,35 @@ def test_directories_below_belong_to_the_stream(tmp_path: Path) -> None:
     units = source.units(source.initial(), source.latest(source.initial(), None))
     found = [value for unit in units for reading in source.read(unit, 10) for value in reading.batch.column("a").to_pylist()]
     assert found == [1, 2]
+
+
+def test_a_directory_behind_a_link_is_looked_at_like_any_other(tmp_path: Path) -> None:
+    """And a link to a directory above it is no way into it again."""
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir(), elsewhere.mkdir()
+    (data / "linked").symlink_to(elsewhere)
+    (data / "self").symlink_to(data)
+    (elsewhere / "1.csv").write_text("a\n1\n")
+    source = open_source("S", A, {"path": str(data), "format": "csv", "watch": "true"}, HERE)
+    at = source.latest(source.initial(), None)
+    assert len(source.units(source.initial(), at)) == 1
+    time.sleep(0.15)
+    assert source.latest(at, None) == at  # from now on it is known to be quiet
+    (elsewhere / "2.csv").write_text("a\n2\n")
+    assert len(source.units(at, source.latest(at, None))) == 1
+
+
+def test_a_directory_that_vanishes_during_a_look_was_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dt=1").mkdir()
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    scandir = os.scandir
+
+    def vanishing(path: str) -> object:
+        if str(path).endswith("dt=1") and os.path.isdir(path):
+            os.rmdir(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    source = open_source("S", A, {"path": str(tmp_path), "format": "csv", "watch": "true"}, HERE)
+    assert len(source.units(source.initial(), source.latest(source.initial(), None))) == 1
+    assert not (tmp_path / "dt=1").exists()

@@ -143,7 +143,9 @@ def chained(r: random.Random, streams: list[str]) -> Query:
     if kind == "LEFT":
         # Every pair lies within its windows; where the left join found nobody there is no pair.
         pair = f" AND (b.ts IS NULL OR ({' AND '.join(band('b', 'c', sizes[1], sizes[2]))}))"
-        return Query(ours, f"SELECT {select} FROM {a.duck} AS a LEFT JOIN {b.duck} AS b ON a.k = b.k AND {' AND '.join(first)} {right}{pair}")
+        return Query(
+            ours, f"SELECT {select} FROM {a.duck} AS a LEFT JOIN {b.duck} AS b ON a.k = b.k AND {' AND '.join(first)} {right}{pair}"
+        )
     word = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
     return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} WHERE {word} ({there})")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +122,8 @@ def test_answers_do_not_depend_on_where_a_bucket_is(name: str, forget: float, tm
     if program.stages == 0:
         pytest.skip("keeps no state")
     answer = Play(program, rng, forget, str(tmp_path)).run()
+    shutil.rmtree(tmp_path)
+    shelf.let_go()  # in one process all of them would keep thousands of files open
     if case.rows is not None:
         assert_same(answer["Out"], case.rows, name)
         return

@@ -19,9 +19,7 @@ from millstream.runtime.launch import Launch
 from millstream.runtime.program import Outcome
 
 SECOND = 1_000_000
-STREAMS = "".join(
-    f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS ON DEMAND SKEW 0 SECONDS;" for name in "AB"
-)
+STREAMS = "".join(f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS ON DEMAND SKEW 0 SECONDS;" for name in "AB")
 # Two stages: counts by key, then counts of counts.
 QUERY = """
 SELECT n, count(*) AS c

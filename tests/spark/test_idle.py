@@ -53,9 +53,7 @@ class Run:
         self.status = Status()
         self.stop = threading.Event()
         launch = Launch.prepare(pipeline, checkpoint)
-        self.thread = threading.Thread(
-            target=lambda: run_spark(launch, stop=self.stop, on_status=lambda s: setattr(self, "status", s))
-        )
+        self.thread = threading.Thread(target=lambda: run_spark(launch, stop=self.stop, on_status=lambda s: setattr(self, "status", s)))
 
     def until(self, true: Callable[[], bool], seconds: float = 60) -> None:
         end = time.monotonic() + seconds

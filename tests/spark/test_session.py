@@ -57,7 +57,13 @@ def test_every_thread_gets_the_running_session(spark) -> None:
 
 @pytest.mark.parametrize(
     ("given", "used"),
-    [("local", "local[1,3]"), ("local[*]", "local[*,3]"), ("local[2]", "local[2,3]"), ("local[2,1]", "local[2,1]"), ("spark://h:1", "spark://h:1")],
+    [
+        ("local", "local[1,3]"),
+        ("local[*]", "local[*,3]"),
+        ("local[2]", "local[2,3]"),
+        ("local[2,1]", "local[2,1]"),
+        ("spark://h:1", "spark://h:1"),
+    ],
 )
 def test_a_task_on_one_machine_is_tried_again(given: str, used: str) -> None:
     assert cluster.with_retries(given) == used

@@ -17,7 +17,8 @@ def show(runs: list[list[Point]], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([[asdict(point) for point in points] for points in runs], indent=2))
         return
-    table = Table(title=f"spark-state: a join, {BATCH:,} tuples a micro-batch; microseconds and\nbytes written per tuple, median of {len(runs)}")
+    title = f"spark-state: a join, {BATCH:,} tuples a micro-batch; microseconds and\nbytes written per tuple, median of {len(runs)}"
+    table = Table(title=title)
     for column in ("state", "time", "slowest to fastest", "join", "its state", "CPU", "bytes", "memory", "peak"):
         table.add_column(column, justify="right")
     lines = [list(points) for points in zip(*runs, strict=True)]

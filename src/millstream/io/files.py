@@ -43,12 +43,25 @@ def found_files(owner: str, path: str) -> list[str]:
 
 def _walk(path: str) -> Iterator[str]:
     """The files of a directory and of those below it, such as `dt=2026-01-01`."""
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if _visible(entry.name) and entry.is_dir():
-                yield from _walk(entry.path)
-            elif _visible(entry.name) and entry.is_file():
-                yield entry.path
+    return (file for _, files in _tree(path) for file in files)
+
+
+def _tree(path: str, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[tuple[str, list[str]]]:
+    """A directory and those below it, each with its files. Links are followed, but not to where they hang; what vanishes was empty."""
+    try:
+        stat = os.stat(path)
+        with os.scandir(path) as found:
+            entries = [entry for entry in found if _visible(entry.name)]
+    except FileNotFoundError:
+        if above:
+            return
+        raise
+    if (stat.st_dev, stat.st_ino) in above:
+        return
+    yield path, [entry.path for entry in entries if entry.is_file()]
+    for entry in entries:
+        if entry.is_dir():
+            yield from _tree(entry.path, above | {(stat.st_dev, stat.st_ino)})
 
 
 TICK = 0.1
@@ -87,7 +100,7 @@ def _changed(directory: str) -> int:
 
 def _directories(path: str) -> dict[str, int]:
     """A directory and those below it, each with the time at which a name in it last changed."""
-    return {found: _changed(found) for found, _, _ in os.walk(path)} if os.path.isdir(path) else {}
+    return {found: _changed(found) for found, _ in _tree(path)} if os.path.isdir(path) else {}
 
 
 def _visible(name: str) -> bool:

@@ -288,5 +288,3 @@ def unpack(data: bytes) -> tuple[Block, Step | None]:
     batches = table.to_batches()
     batch = batches[0] if batches else pa.RecordBatch.from_arrays([pa.array([], type=f.type) for f in table.schema], schema=table.schema)
     return Block(batch, punctuations), step
-
-

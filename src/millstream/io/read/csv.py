@@ -107,7 +107,8 @@ class _Task:
             count = plain.count(column.lower())
             if count != 1:
                 problem = "no column" if count == 0 else "more than one column"
-                hint = "its header has " + ", ".join(f"`{n.strip()}`" for n in names[:12]) + "; correct or empty it, or read columns by order with header = false"
+                there = ", ".join(f"`{n.strip()}`" for n in names[:12])
+                hint = f"its header has {there}; correct or empty it, or read columns by order with header = false"
                 raise SourceProblem(f"{self.file} has {problem} `{column}`", hint=hint)
             self.fields.append(plain.index(column.lower()))
 
@@ -142,6 +143,8 @@ class _Task:
         r = self.reader
         if count == 0:
             return [pa.array([], pa.string()) for _ in self.fields]
+        if block.startswith(b"\xef\xbb\xbf"):
+            return None  # Arrow would take it for the beginning of a file
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(block),
@@ -186,7 +189,7 @@ class _Task:
                     content.decode("utf-8")
                     lines.append(line)
                     raw.append(content)
-                except UnicodeDecodeError as error:
+                except UnicodeDecodeError:
                     del rows[len(lines) :]
                     reason = f"not UTF-8 at byte {_first_wrong(content)} of the line"
             if reason is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 from contextlib import suppress
 from importlib import import_module
 
@@ -24,6 +25,13 @@ WARM = (
 )
 
 
+def open_many() -> None:
+    """Let workers keep as many files open as they may: every large array on the shelf is one, and some systems begin with 1,024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def warm_up() -> None:
     """Import what workers will need; none of it starts a thread that a fork would lose."""
     for name in WARM:
@@ -38,6 +46,7 @@ if __name__ == "__main__":
     from pyspark import daemon
 
     warm_up()
+    open_many()
     sweep()
     try:
         daemon.manager()

@@ -148,9 +148,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             self.pace.took(taken)
             return {"shape": self.shape, "step": start["step"] + 1, "streams": streams}
 
-    def _look(
-        self, program: Program, before: Mapping[str, StreamState], limit: int, ahead: float
-    ) -> tuple[dict[str, StreamState], bool]:
+    def _look(self, program: Program, before: Mapping[str, StreamState], limit: int, ahead: float) -> tuple[dict[str, StreamState], bool]:
         """Every stream as far as it is; those that bring nothing may make enabling timestamps.
 
         True when they can make none now, but will within so many seconds.
