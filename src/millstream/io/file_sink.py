@@ -14,6 +14,7 @@ import pyarrow as pa
 from millstream.errors import SinkProblem
 from millstream.io.contract import Part, Writer
 from millstream.io.files import guess_format, local_path
+from millstream.io.hold import Hold
 from millstream.io.options import Options
 from millstream.io.read.values import type_name
 from millstream.io.readers import FILE_FORMATS, csv_characters
@@ -86,6 +87,12 @@ class FileSink:
             above = os.path.dirname(above)
         if not os.access(above, os.W_OK | os.X_OK):
             raise SinkProblem(f"{self.owner}: can not write {above}: permission denied", hint="choose another path")
+
+    def hold(self) -> Hold:
+        """Keep other runs away from the directory; asked for after `check`, and before anything is written."""
+        with writing(self.owner, self.path):
+            os.makedirs(self.path, exist_ok=True)
+        return Hold(self.owner, self.path, shared=self.mode == "append")
 
     def _others(self) -> list[str]:
         """What is in the directory and was not written by a run."""

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
@@ -18,6 +18,7 @@ from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
 from millstream.io.contract import DeadLetter, Limits, Sink, Source
+from millstream.io.hold import Hold
 from millstream.io.staging import Staging, safe
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
@@ -42,21 +43,39 @@ class Launch:
     letters: LetterBox
     settings: Settings
     checkpoint: Checkpoint | None = None
+    holds: list[Hold] = field(default_factory=list)
 
     @classmethod
     def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
         """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
         if checkpoint is None:
-            return cls._prepared(pipeline, None)
+            return cls._prepared(pipeline, None)._held()
         held = Checkpoint.open(checkpoint)
         try:
             launch = cls._prepared(pipeline, held)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
+            launch._held()
         except BaseException:
             held.close()
             raise
         return launch
+
+    def _held(self) -> Launch:
+        """Keep other runs away from what this one writes to."""
+        try:
+            self.holds = [sink.hold() for sink in self.sinks if isinstance(sink, FileSink)]
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """The run is over, or will not be."""
+        for hold in self.holds:
+            hold.release()
+        if self.checkpoint is not None:
+            self.checkpoint.close()
 
     @classmethod
     def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None) -> Launch:
@@ -136,7 +155,10 @@ def run_local(
         made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
         return made
 
-    final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
+    try:
+        final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
+    finally:
+        launch.close()
     final.stopped = stop is not None and stop.is_set()
     return _with_letters(final, launch)
 
@@ -153,8 +175,7 @@ def run_spark(
     try:
         return _run_spark(launch, master, config or {}, stop, on_status)
     finally:
-        if launch.checkpoint is not None:
-            launch.checkpoint.close()
+        launch.close()
 
 
 def _run_spark(
@@ -164,6 +185,8 @@ def _run_spark(
     stop: threading.Event | None,
     on_status: Callable[[Status], None] | None,
 ) -> Status:
+    from py4j.protocol import Py4JError
+
     from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
@@ -171,7 +194,12 @@ def _run_spark(
     if stop is not None and stop.is_set():
         return Status(stopped=True)
     settings, checkpoint = launch.settings, launch.checkpoint
-    spark = get_session(master, config)
+    try:
+        spark = get_session(master, config)
+    except (MillstreamError, OSError, Py4JError):
+        if stop is not None and stop.is_set():
+            return Status(stopped=True)  # whoever told us to stop has told the JVM as well
+        raise
     if stop is not None and stop.is_set():
         return Status(stopped=True)  # it came while Spark started
     cores = spark.sparkContext.defaultParallelism
