@@ -39,7 +39,7 @@ def test_nothing_heavy_is_imported_at_the_top(module: str) -> None:
 def test_a_signal_stops_a_run_that_has_no_end(command: Command, number: signal.Signals) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--runtime", "local")
-    wait_for(command.directory / "out")
+    wait_for(command.directory / "out" / "_millstream")
     time.sleep(1.5)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -89,7 +89,7 @@ def test_signals_while_spark_starts(command: Command, signals: int) -> None:
 def test_ctrl_c_stops_a_run_on_spark(command: Command) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--master", "local[2]")
-    wait_for(command.directory / "out", 120)
+    wait_for(command.directory / "out" / "_millstream", 120)
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to everyone
     out, err = process.communicate(timeout=60)
@@ -113,7 +113,7 @@ def test_a_signal_to_every_process_stops_a_run_on_spark(command: Command) -> Non
 def test_plain_lines_come_every_two_seconds_at_most_and_only_with_news(command: Command) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--runtime", "local")
-    wait_for(command.directory / "out")
+    wait_for(command.directory / "out" / "_millstream")
     began = time.monotonic()
     for number in range(2, 8):
         time.sleep(0.5)
