@@ -185,13 +185,12 @@ class _Task:
                 reason = f"{len(record.cells)} fields where {self.width} are expected"
             if reason is None and not blank:
                 try:
-                    rows.append([self._cell(record.cells[i]) for i in self.fields])
                     content.decode("utf-8")
+                    rows.append([self._cell(record.cells[i]) for i in self.fields])
                     lines.append(line)
                     raw.append(content)
-                except UnicodeDecodeError:
-                    del rows[len(lines) :]
-                    reason = f"not UTF-8 at byte {_first_wrong(content)} of the line"
+                except UnicodeDecodeError as error:
+                    reason = f"not UTF-8 at byte {error.start + 1} of the line"
             if reason is not None:
                 letters.append(broken(r.stream, self.file, line, reason, content))
             line += content.count(b"\n")
@@ -223,12 +222,3 @@ class _Task:
             keep[list(wrong)] = False
             batch, lines = batch.filter(pa.array(keep)), lines[keep]
         return _Part(size, newlines, batch, lines, letters)
-
-
-def _first_wrong(content: bytes) -> int:
-    """The first byte that is no UTF-8, counted from 1."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start + 1
-    return 1

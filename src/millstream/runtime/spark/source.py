@@ -138,10 +138,10 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 streams, soon = self._look(program, start["streams"], units, min(self.pace.seconds, until - began))
                 now = time.monotonic()
                 pause = max(LOOK, THRIFT * (now - began))
-                over = now + pause > until
-                if not start["step"] or (streams != start["streams"] and (over or not soon)):
+                over, new = now + pause > until, streams != start["streams"]
+                if not start["step"] or (new and (over or not soon)):
                     break
-                if over or all(source.bounded for _, source in program.sources):
+                if not new and (over or all(source.bounded for _, source in program.sources)):
                     return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
                 time.sleep(pause)
             taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
