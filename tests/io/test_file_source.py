@@ -252,3 +252,15 @@ def test_a_directory_that_vanishes_during_a_look_was_empty(tmp_path: Path, monke
     source = open_source("S", A, {"path": str(tmp_path), "format": "csv", "watch": "true"}, HERE)
     assert len(source.units(source.initial(), source.latest(source.initial(), None))) == 1
     assert not (tmp_path / "dt=1").exists()
+
+
+def test_a_name_that_is_not_a_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "é.csv").write_text("n\n1\n")
+    source = open_source("S", schema("n BIGINT"), {"path": str(tmp_path), "format": "csv"})
+    assert source.latest(source.initial(), None)["files"] == ["é.csv"]
+    try:
+        (tmp_path / os.fsdecode(b"\xe9.csv")).write_text("n\n1\n")
+    except OSError:
+        pytest.skip("this file system takes no other names")
+    with pytest.raises(SourceProblem, match=r"stream S: the name of the file b'.*\\xe9.csv' is not UTF-8; rename it"):
+        source.latest(source.initial(), None)

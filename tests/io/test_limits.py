@@ -74,7 +74,8 @@ def test_a_position_costs_what_it_took_and_not_the_past(tmp_path: Path) -> None:
     assert taken(source, positions).table.num_rows == 300
     csv(data / "000-early.csv", 1)  # sorts before nearly all
     again = pickle.loads(pickle.dumps(source))
-    assert again.latest(positions[-1], None) == {"count": 301, "files": ["000-early.csv"]}
+    latest = again.latest(positions[-1], None)
+    assert (latest["count"], latest["files"]) == (301, ["000-early.csv"])
 
 
 def test_a_replay_and_a_setback_take_the_same_files(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_replay_and_a_setback_take_the_same_files(tmp_path: Path) -> None:
     assert [u.detail["file"][-5:] for u in fresh.units(one, two)] == ["2.csv", "3.csv"]
     assert [u.number for u in fresh.units(source.initial(), three)] == list(range(6))
     # Spark went back to an older offset: what came later is taken anew.
-    assert fresh.latest(one, 3) == {"count": 5, "files": ["2.csv", "3.csv", "4.csv"]}
+    assert fresh.latest(one, 3) == {**two, "count": 5, "files": ["2.csv", "3.csv", "4.csv"]}
     assert pickle.loads(pickle.dumps(source)).latest(one, 2) == two
 
 
@@ -118,6 +119,51 @@ def test_a_lost_log_is_refused(tmp_path: Path) -> None:
     said = r"stream S: the checkpoint has lost which files were read; .* lists 0 of 3; bring the file back"
     with pytest.raises(SourceProblem, match=said):
         pickle.loads(pickle.dumps(source)).latest(positions[3], 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda text: text.replace("1.csv", "7.csv"), "it is not what the checkpoint wrote"),  # else 1.csv would be read again
+        (lambda text: text.replace('"1.csv"', "1"), "not every line of it names a file"),
+        (lambda text: text.replace('"1.csv"', '{"1.csv"'), "Expecting"),
+    ],
+    ids=["letter", "number", "garbage"],
+)
+def test_a_damaged_log_is_refused(tmp_path: Path, damage: Any, why: str) -> None:
+    data, log = tmp_path / "data", tmp_path / "log" / "taken.jsonl"
+    data.mkdir()
+    for number in range(4):
+        csv(data / f"{number}.csv", 1)
+    source = hosted(data, AB, log.parent)
+    positions = steps(source, 1)
+    log.write_text(damage(log.read_text()))
+    with pytest.raises(SourceProblem, match=rf"stream S: the checkpoint is damaged in .*taken.jsonl .*: {why}"):
+        pickle.loads(pickle.dumps(source)).latest(positions[4], 1)
+    with pytest.raises(SourceProblem, match="damaged"):
+        pickle.loads(pickle.dumps(source)).units(positions[0], positions[4])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_another_file_in_the_place_of_one_that_was_begun_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"data.{kind}"
+
+    def write(text: str, rows: int) -> None:
+        if kind == "csv":
+            csv(path, rows, text)
+        else:
+            pq.write_table(pa.table({"a": range(rows), "b": [text] * rows}), path, row_group_size=10)
+
+    write("old", 400)
+    source = hosted(path, AB, tmp_path / "log", tuples=100)
+    begun = source.latest(source.initial(), 1)
+    size = path.stat().st_size
+    write("new", 500)
+    assert path.stat().st_size > size
+    with pytest.raises(SourceProblem, match=r"is not the file it was when a part of it was read; put it back as it was"):
+        source.latest(begun, 1)
+    write("old", 400)
+    assert source.latest(begun, 1) != begun
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "txt", "parquet"])
@@ -201,5 +247,5 @@ def test_a_file_that_was_begun_must_stay_as_it_was(tmp_path: Path, change: str) 
         file.rename(tmp_path / "b.tmp")
     else:
         file.write_text("n\n1\n")
-    with pytest.raises(SourceProblem, match=r"rest of|become shorter"):
+    with pytest.raises(SourceProblem, match=r"rest of|not the file it was"):
         source.latest(begun, 1)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from millstream.errors import SourceProblem
 from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
-from millstream.io.history import Entry, History
+from millstream.io.history import Entry, History, name_of
 from millstream.io.read.base import LineReader, Within
 from millstream.io.read.csv import CsvReader
 from millstream.io.read.parquet import ParquetReader
@@ -31,14 +31,19 @@ def found_files(owner: str, path: str) -> list[str]:
     """The files this path stands for, in name order; names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
     try:
         if os.path.isdir(path):
-            return sorted(_walk(path))
-        if os.path.exists(path):
-            return [path]
-        if glob.has_magic(path):
-            return sorted(name for name in glob.glob(path, recursive=True) if _visible(os.path.basename(name)) and os.path.isfile(name))
+            found = sorted(_walk(path))
+        elif os.path.exists(path):
+            found = [path]
+        elif glob.has_magic(path):
+            found = sorted(name for name in glob.glob(path, recursive=True) if _visible(os.path.basename(name)) and os.path.isfile(name))
+        else:
+            raise SourceProblem(f"{owner}: there is no file or directory {path}", hint="check the option `path`")
     except OSError as error:
         raise SourceProblem(f"{owner}: can not read {path}: {error.strerror}") from error
-    raise SourceProblem(f"{owner}: there is no file or directory {path}", hint="check the option `path`")
+    for name in found:
+        if not name.isascii() and name.encode(errors="replace").decode() != name:
+            raise SourceProblem(f"{owner}: the name of the file {os.fsencode(name)!r} is not UTF-8", hint="rename it")
+    return found
 
 
 def _walk(path: str) -> Iterator[str]:
@@ -212,9 +217,9 @@ class FileSource:
     def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
         """The units beyond a position, with their bytes and tuples: the rest of a file that was begun, then those not taken yet."""
         rest, base = _rest(start), self._base
-        begins = [(str(rest[0]), int(rest[2]), int(rest[5]), int(rest[3]))] if rest else []
-        for name, first, line, known in itertools.chain(begins, ((name, 0, 1, 0) for name in self._fresh(start))):
-            for stretch in stretches(base + name, self.reader, self.limits, first, line, known):
+        begins = [(name_of(rest), rest)] if rest else []
+        for name, begun in itertools.chain(begins, ((name, None) for name in self._fresh(start))):
+            for stretch in stretches(base + name, self.reader, self.limits, begun):
                 yield name if stretch.whole else stretch.entry(name), stretch.bytes, stretch.tuples
 
     def units(self, start: Position, end: Position) -> list[Unit]:
@@ -224,7 +229,7 @@ class FileSource:
             if isinstance(entry, str):
                 found.append(Unit(number, {"file": base + entry}))
             else:
-                name, first, to, _, line, _ = entry
+                name, first, to, _, line, *_ = entry
                 found.append(Unit(number, {"file": base + name, "stretch": (first, to, line)}))
         return found
 

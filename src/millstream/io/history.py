@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from millstream.errors import SourceProblem
 from millstream.io.contract import Position
 
 Entry = str | list[Any]
-"""The name of a file taken whole, or [name, first, end, size, line] of a stretch of it (see `stretches`)."""
+"""The name of a file taken whole, or a list of facts about a stretch of it, its name first (see `Stretch`)."""
+
+
+WAY_OUT = "bring the file back as it was, or start with a new checkpoint and new sinks"
 
 
 def name_of(entry: Entry) -> str:
@@ -19,11 +23,12 @@ def name_of(entry: Entry) -> str:
 
 
 class History:
-    """A position is {"count": units taken so far, "files": the last of them}.
+    """A position is {"count": units taken so far, "files": the last of them, "before": the checksum of those before}.
 
     Without a log `files` holds all units, and each position costs as much as the whole past. With one it holds what the last step took;
     the log has the rest. The log follows the positions that were asked about, which are those that Spark has written down: it never knows
-    of a unit that a replay would not take. When it is behind them it has been lost, and the stream is refused rather than read again.
+    of a unit that a replay would not take. When it does not hold what came before a position it has been lost or damaged, and the stream
+    is refused rather than read again.
     """
 
     def __init__(self, owner: str, path: str | None = None) -> None:
@@ -55,7 +60,7 @@ class History:
         if self.path is None:
             return {"count": position["count"] + len(entries), "files": [*position["files"], *entries]}
         self._follow(position)
-        return {"count": position["count"] + len(entries), "files": entries}
+        return {"count": position["count"] + len(entries), "files": entries, "before": _sum(position["files"], position.get("before", 0))}
 
     def _before(self, position: Position) -> set[str]:
         known = self._log(position)
@@ -65,23 +70,34 @@ class History:
 
     def _log(self, position: Position) -> list[Entry]:
         """What the log holds, which is at least what came before the position's own units."""
+        before = position["count"] - len(position["files"])
         if self.entries is None:
             self.entries = self._load()
+            if len(self.entries) >= before and _sum(self.entries[:before]) != position.get("before", 0):
+                raise self._damaged("it is not what the checkpoint wrote")
             self.names = {name_of(entry) for entry in self.entries}
-        if len(self.entries) < position["count"] - len(position["files"]):
+        if len(self.entries) < before:
             text = f"{self.owner}: the checkpoint has lost which files were read; {self.path} lists {len(self.entries)}"
-            raise SourceProblem(f"{text} of {position['count']}", hint="bring the file back, or start with a new checkpoint")
+            raise SourceProblem(f"{text} of {position['count']}", hint=WAY_OUT)
         return self.entries
 
     def _load(self) -> list[Entry]:
         assert self.path is not None
         try:
-            with open(self.path, encoding="utf-8") as file:
-                return [json.loads(line) for line in file if line.endswith("\n")]  # the last line may be torn
+            with open(self.path, "rb") as file:
+                entries = [json.loads(line) for line in file if line.endswith(b"\n")]  # the last line may be torn
         except FileNotFoundError:
             return []
-        except (OSError, ValueError) as error:
-            raise SourceProblem(f"{self.owner}: can not read {self.path}: {' '.join(str(error).split())[:200]}") from error
+        except OSError as error:
+            raise SourceProblem(f"{self.owner}: can not read {self.path}: {error.strerror}") from error
+        except ValueError as error:
+            raise self._damaged(" ".join(str(error).split())[:200]) from error
+        if not all(isinstance(entry, str | list) and entry for entry in entries):
+            raise self._damaged("not every line of it names a file")
+        return entries
+
+    def _damaged(self, why: str) -> SourceProblem:
+        return SourceProblem(f"{self.owner}: the checkpoint is damaged in {self.path} (the files that were read): {why}", hint=WAY_OUT)
 
     def _follow(self, position: Position) -> None:
         """Bring the log to exactly this position."""
@@ -102,12 +118,23 @@ class History:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             if mode == "a":
                 _drop_torn_line(self.path)
-            with open(self.path, mode, encoding="utf-8") as file:
-                file.write("".join(json.dumps(entry) + "\n" for entry in entries))
+            with open(self.path, mode + "b") as file:
+                file.write(b"".join(map(_line, entries)))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise SourceProblem(f"{self.owner}: can not write {self.path}: {error.strerror}") from error
+
+
+def _line(entry: Entry) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _sum(entries: Sequence[Entry], before: int = 0) -> int:
+    """The checksum of these units behind others, as lines of the log."""
+    for entry in entries:
+        before = zlib.crc32(_line(entry), before)
+    return before
 
 
 def _drop_torn_line(path: str) -> None:

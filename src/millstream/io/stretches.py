@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +26,8 @@ SHARE = 4
 PACKED = (".gz", ".bz2", ".zst")
 MARK = b"\xef\xbb\xbf"
 """A byte order mark is skipped where a text begins, so no stretch but the first may begin with one."""
+TRACE = 4096
+"""Bytes at the beginning of a text, and before a cut, by which it is known again."""
 LONGEST = 64 << 20
 """Bytes in which a record must end; else the rest of the file is one stretch."""
 
@@ -40,13 +44,16 @@ class Stretch:
     bytes: int
     tuples: int | None
     """At most so many; None where that can not be told without reading."""
+    trace: int = 0
+    """A checksum by which the file is known again when its rest is read (see `Cutter.trace`)."""
 
     @property
     def whole(self) -> bool:
         return self.first == 0 and self.end >= self.size
 
     def entry(self, name: str) -> list[Any]:
-        return [name, self.first, self.end, self.size, self.line, self.next]
+        """Facts about a part of the file: all that is needed to read it, and to go on behind it."""
+        return [name, self.first, self.end, self.size, self.line, self.next, self.trace]
 
 
 class Cutter(Protocol):
@@ -57,14 +64,15 @@ class Cutter(Protocol):
     def cut(self, first: int, line: int, limits: Limits) -> Stretch:
         """The stretch that begins here and keeps to the limits where it can; at least one line or row group."""
 
+    def trace(self, end: int) -> int:
+        """A checksum over some of what stands before `end`."""
 
-def stretches(
-    path: str, reader: LineReader | ParquetReader, limits: Limits, first: int = 0, line: int = 1, known: int = 0
-) -> Iterator[Stretch]:
-    """The file from `first` on: in one when it keeps to the limits, else in several where its format allows it.
 
-    A file that was begun must be there to be ended, and be as long as it was `known` to be: nothing is offered in its place.
+def stretches(path: str, reader: LineReader | ParquetReader, limits: Limits, begun: list[Any] | None = None) -> Iterator[Stretch]:
+    """The file, or what is left of it behind a stretch that was taken: in one when it keeps to the limits, else in several where its
+    format allows it. A file that was begun must be there to be ended, and be the one it was: nothing is offered in its place.
     """
+    first, line = (int(begun[2]), int(begun[5])) if begun else (0, 1)
     try:
         size = os.path.getsize(path)
         if not first and limits.tuples is None and (limits.bytes is None or size <= limits.bytes):
@@ -72,20 +80,21 @@ def stretches(
             return
         cutter = _cutter(path, reader)
         whole = cutter.cut(0, 1, limits) if not first else None
+        changed = begun is not None and (cutter.size < begun[3] or cutter.trace(first) != begun[6])
     except (OSError, pa.ArrowException) as error:
         if first:
             why = " ".join(str(error).split())[:200]
             raise SourceProblem(f"can not read the rest of {path}: {why}", hint="put it back as it was, and go on") from error
         yield Stretch(0, 0, 0, 1, 1, 0, None)  # whoever reads it will tell what is wrong
         return
-    if first and cutter.size < known:
-        raise SourceProblem(f"{path} has become shorter since a part of it was read", hint="put it back as it was, and go on")
+    if changed:
+        raise SourceProblem(f"{path} is not the file it was when a part of it was read", hint="put it back as it was, and go on")
     if whole is not None and whole.whole:
         yield whole
         return
     while first < cutter.size:
         stretch = cutter.cut(first, line, limits.share(SHARE))
-        yield stretch
+        yield replace(stretch, trace=cutter.trace(stretch.end))
         first, line = stretch.end, stretch.next
 
 
@@ -104,6 +113,9 @@ class Packed:
     def cut(self, first: int, line: int, limits: Limits) -> Stretch:
         return Stretch(0, self.size, self.size, 1, 1, self.size, None)
 
+    def trace(self, end: int) -> int:
+        return 0
+
 
 class RowGroups:
     """Bytes are those on disk."""
@@ -111,6 +123,7 @@ class RowGroups:
     def __init__(self, path: str) -> None:
         with pq.ParquetFile(path) as file:
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        self.groups = groups
         self.rows = [group.num_rows for group in groups]
         self.bytes = [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
         self.size = len(groups)
@@ -121,6 +134,10 @@ class RowGroups:
             end += 1
         rows = sum(self.rows[first:end])
         return Stretch(first, end, self.size, line, line + rows, sum(self.bytes[first:end]), rows)
+
+    def trace(self, end: int) -> int:
+        """By the facts that the file tells about the group before, among them its least and greatest values."""
+        return zlib.crc32(json.dumps(self.groups[end - 1].to_dict(), sort_keys=True, default=str).encode())
 
 
 class Lines:
@@ -150,6 +167,10 @@ class Lines:
         used = int(ends[-1])
         end = min(first + used, self.size)
         return Stretch(first, end, self.size, line, line + text.count(b"\n", 0, used), end - first, ends.size)
+
+    def trace(self, end: int) -> int:
+        before = max(0, end - TRACE)
+        return zlib.crc32(self._text(before, end - before), zlib.crc32(self._text(0, min(end, TRACE))))
 
     def _head(self) -> int:
         """Where the tuples begin: a header is never parted from the blank lines before it."""
