@@ -24,8 +24,8 @@ FILES_A_KILL, FILES_MORE = 5, 4
 
 # After which news a kill comes, how long after it at most (seconds). "state" and "sink" aim between two steps of one commit.
 MOMENTS = {"start": 9.0, "offsets": 0.5, "state": 0.05, "sink": 0.05, "commits": 0.3}
-VICTIMS = ("machine", "driver", "jvm", "worker")
-CLUSTER_VICTIMS = ("executor", "executor", "worker", "machine", "jvm")
+VICTIMS = ("machine", "driver", "jvm", "worker", "source")
+CLUSTER_VICTIMS = ("executor", "executor", "worker", "machine", "jvm", "source")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Trial:
                 while left and self._reached(process, left[0], not struck):
                     self._strike(process, left.pop(0))
                     struck = True
-                    if self.done[-1].victim in ("machine", "driver", "jvm"):
+                    if self.done[-1].victim in ("machine", "driver", "jvm", "source"):
                         break
                 code = self._end(process)
             finally:

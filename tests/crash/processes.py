@@ -17,11 +17,13 @@ class Process:
 
     @property
     def kind(self) -> str:
-        """ "jvm" (the driver's), "executor", "worker" (a Python worker or its daemon) or "other"."""
+        """ "jvm" (the driver's), "executor", "source" (asked for news), "worker" (a Python worker or its daemon) or "other"."""
         if "CoarseGrainedExecutorBackend" in self.command:
             return "executor"
         if "java" in self.command.split("\0")[0]:
             return "jvm"
+        if "python_streaming_source_runner" in self.command:
+            return "source"
         return "worker" if "millstream.runtime.spark.daemon" in self.command or "pyspark" in self.command else "other"
 
 

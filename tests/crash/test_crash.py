@@ -41,15 +41,22 @@ def test_kills_at_random_points(tmp_path: Path, scenario: str, seed: int, kills:
 
 
 @pytest.mark.slow
-def test_a_lost_jvm_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [
+        ("jvm", "Spark's Java process has ended (signal 9); run again with the same checkpoint to go on"),
+        ("source", "the Python process that Spark asks for news of the sources has ended; run again with the same checkpoint to go on"),
+    ],
+)
+def test_a_lost_process_is_one_line(tmp_path: Path, victim: str, said: str) -> None:
     prepare(tmp_path)
 
     def lose(pid: int) -> None:
-        kill([process.pid for process in below(pid) if process.kind == "jvm"])
+        kill([process.pid for process in below(pid) if process.kind == victim])
 
     done = run(tmp_path, "--master", "local[2]", "--checkpoint", "checkpoint", stop_after=2, stop=lose)
     assert done.code == 1 and "Traceback" not in done.err
-    assert done.err.splitlines()[-1] == "Spark's Java process has ended (signal 9); run again with the same checkpoint to go on"
+    assert done.err.splitlines()[-1] == said
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -22,6 +21,7 @@ from millstream.io.hold import Hold
 from millstream.io.staging import Staging, safe
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
+from millstream.runtime import scratch
 from millstream.runtime.checkpoint import Checkpoint
 from millstream.runtime.facts import Facts
 from millstream.runtime.meter import Meter
@@ -211,8 +211,8 @@ def _run_spark(
             if isinstance(sink, FileSink):
                 sink.begin()  # before any task writes there: a crash must find its own directory again
     buckets = buckets or cores
-    scratch = tempfile.mkdtemp(prefix="millstream-run-")
-    spool = (None if checkpoint is None else checkpoint.spool) or scratch
+    own = scratch.directory("run")
+    spool = (None if checkpoint is None else checkpoint.spool) or own
     os.makedirs(spool, exist_ok=True)
     limits = Limits(
         settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * cores, settings.get("source.max_tuples_per_batch") or None
@@ -272,7 +272,7 @@ def _run_spark(
             spark=spark,
         )
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(own, ignore_errors=True)
     final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)

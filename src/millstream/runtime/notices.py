@@ -69,7 +69,7 @@ class Notices:
                     told = json.load(file)
                     self._last = Notice({p: _waiting(due) for p, due in told["buckets"].items()}, told["marks"], told["lags"])
                     self._seen = stat.st_ino, stat.st_mtime_ns
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return self._last
 

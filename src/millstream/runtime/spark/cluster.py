@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
 import socket
 import tarfile
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from millstream import errors
 from millstream.errors import SetupProblem
+from millstream.runtime import scratch
 
 PACKAGE = "millstream_package"
 """The directory, in the working directory of each executor, that our package is unpacked in."""
@@ -70,8 +68,7 @@ def give_home(master: str) -> None:
     """A SPARK_HOME for `local-cluster`, whose workers write their logs below it: links to PySpark's own, which may be read-only."""
     if not master.startswith("local-cluster") or "SPARK_HOME" in os.environ:
         return
-    home = tempfile.mkdtemp(prefix="millstream-spark-home-")
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    home = scratch.directory("spark-home")
     for entry in Path(_find_spark_home()).iterdir():
         os.symlink(entry, os.path.join(home, entry.name))
     os.environ["SPARK_HOME"] = home
@@ -79,9 +76,7 @@ def give_home(master: str) -> None:
 
 def ship(session: SparkSession) -> None:
     """Send our package to every executor, with what numba has compiled of it. Other libraries must be there."""
-    directory = tempfile.mkdtemp(prefix="millstream-ship-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    archive = os.path.join(directory, "millstream.tar.gz")
+    archive = os.path.join(scratch.directory("ship"), "millstream.tar.gz")
     with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
         tar.add(Path(errors.__file__).parent, "millstream", filter=lambda entry: None if entry.name.endswith(".pyc") else entry)
     session.sparkContext.addArchive(f"{archive}#{PACKAGE}")

@@ -17,6 +17,11 @@ _PYTHON_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Excepti
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 _JAVA_NAME = re.compile(r"^: (?:[a-z]\w*\.)+\w+: ")
+_SOURCE_GONE = re.compile(r"^Caused by: java\.\S+(?:: .*)?\n(?:\tat java\..*\n)+\tat \S+\.PythonStreamingSourceRunner\.", re.MULTILINE)
+_STATE_GONE = re.compile(
+    r"\[(?:CANNOT_LOAD_STATE_STORE|STATE_STORE_|STREAMING_STATEFUL_OPERATOR_MISSING_STATE|STDS_FAILED_TO_READ)"
+    r"|\.state\.(?:SchemaHelper|StateSchema|OperatorStateMetadata)|/_stateSchema/|/_metadata/"
+)
 
 
 class WorkerFailure(Exception):
@@ -59,6 +64,11 @@ def unseal(text: str) -> MillstreamError:
     return DataProblem(f"the query failed on Spark: {_JAVA_NAME.sub('', said[0]) if said else 'no reason given'}")
 
 
+def source_is_lost(text: str) -> bool:
+    """True when the Python process beside the driver no longer answers, having said nothing."""
+    return _SOURCE_GONE.search(text) is not None and not is_sealed(text)
+
+
 def state_is_lost(text: str) -> bool:
-    """True when Spark could not load a bucket's state: a file of the checkpoint is missing or broken."""
-    return "[CANNOT_LOAD_STATE_STORE" in text or "[STATE_STORE_" in text
+    """True when Spark could not load a bucket's state, or what it notes beside it: a file of the checkpoint is missing or broken."""
+    return _STATE_GONE.search(text) is not None

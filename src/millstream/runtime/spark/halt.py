@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from dataclasses import dataclass
+
+from millstream.runtime import scratch
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Halt:
 
     @classmethod
     def new(cls) -> Halt:
-        return cls(tempfile.mkdtemp(prefix="millstream-halt-"))
+        return cls(scratch.directory("halt"))
 
     def ask(self) -> None:
         _touch(os.path.join(self.path, "asked"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -20,9 +19,10 @@ from pyspark.sql.streaming import StreamingQuery
 
 from millstream.errors import MillstreamError, SetupProblem
 from millstream.io.contract import DeadLetter
+from millstream.runtime import scratch
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
-from millstream.runtime.spark.failures import is_sealed, state_is_lost, unseal
+from millstream.runtime.spark.failures import is_sealed, source_is_lost, state_is_lost, unseal
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
@@ -79,7 +79,7 @@ def run_program(
     """
     began = time.monotonic()
     base = spark or get_session(master)
-    place = checkpoint or tempfile.mkdtemp(prefix="millstream-checkpoint-")
+    place = checkpoint or scratch.directory("checkpoint")
     commits = Commits(program, on_letters)
     shipment = wire.Shipment.pack(program, uuid.uuid4().hex)
     halt = Halt.new()
@@ -103,9 +103,11 @@ def run_program(
         if stop_event is not None and stop_event.is_set() and not is_sealed(text):
             # Whoever told us to stop has told the JVM as well, perhaps before us. What was in hand is replayed by the next run.
             return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
+        hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
         if end is not None:
-            hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
             raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
+        if source_is_lost(text):
+            raise SetupProblem("the Python process that Spark asks for news of the sources has ended", hint=hint) from None
         if checkpoint is not None and state_is_lost(text):
             hint = "restore it from a copy, or give a new checkpoint directory"
             raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error

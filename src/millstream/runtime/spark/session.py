@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -25,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from millstream import errors
 from millstream.errors import SetupProblem
+from millstream.runtime import scratch
 from millstream.runtime.spark import cluster
 
 LEAST_JAVA = 17
@@ -244,8 +243,6 @@ def _share_import_path() -> None:
 
 
 def _log_settings() -> str:
-    handle, path = tempfile.mkstemp(prefix="millstream-log4j2-", suffix=".properties")
-    with os.fdopen(handle, "w") as file:
-        file.write(LOG4J)
-    atexit.register(Path(path).unlink, missing_ok=True)
-    return path
+    path = Path(scratch.directory("log4j2"), "log4j2.properties")
+    path.write_text(LOG4J)
+    return str(path)

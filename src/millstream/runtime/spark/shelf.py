@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from millstream.runtime.scratch import process_name
+
 LEAST = 1 << 16
 """Bytes from which an array gets a file of its own; smaller ones are pickled."""
 MEMORY = "/dev/shm"
@@ -171,9 +173,4 @@ def sweep(leaving: int | None = None) -> None:
 
 
 def owner_name(pid: int) -> str:
-    """A process, told apart from a later one of the same number by when it began."""
-    try:
-        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        began = "gone"
-    return f"owner-{pid}-{began}"
+    return f"owner-{process_name(pid)}"
