@@ -42,15 +42,17 @@ def snippets(page: str, kind: str) -> list[Snippet]:
 
 
 @pytest.mark.parametrize("page", ["docs/language.md", "docs/dead-letters.md"])
-def test_sql_runs(page: str) -> None:
+def test_sql_runs(page: str, tmp_path: Path) -> None:
     session = ms.Session("local")
+    (tmp_path / "rate.csv").write_text("currency,factor\nEUR,1.1\n")
+    places = {"in": str(tmp_path), "out": str(tmp_path / "out")}
     for snippet in snippets(page, "sql"):
         if snippet.refused is not None:
             with pytest.raises(ms.MillstreamError, match=re.escape(snippet.refused)):
-                session.sql(snippet.body, **{"in": "in", "out": "out"})
+                session.sql(snippet.body, **places)
             continue
         try:
-            session.sql(snippet.body, **{"in": "in", "out": "out"})
+            session.sql(snippet.body, **places)
         except ms.MillstreamError as problem:
             pytest.fail(f"{page}, line {snippet.line}: {problem}")
     streams = [entry for entry in session.pipeline.catalog.relations if isinstance(entry, Stream)]
