@@ -36,6 +36,7 @@ LAYERS = (
     "session",
     "testing",
     "bench",
+    "figures",
     "demo",
     "cli",
     "__main__",

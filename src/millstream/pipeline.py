@@ -81,14 +81,18 @@ class Pipeline:
 
     def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
         """Bound queries (all of them, by default) after all rules, checked."""
-        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound)]
+        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound, in_order=self.in_order)]
         return [plan for plan in plans if isinstance(plan, nodes.Insert)]
 
     def graph(self) -> Graph:
         """One graph for all queries, equal parts shared."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        return build_graph(self.plans(), lambda node: rows_of(node, _read))
+        return build_graph(self.plans(), lambda node: rows_of(node, _read), in_order=self.in_order)
+
+    @property
+    def in_order(self) -> bool:
+        return bool(self.settings.get("execution.order") == "in-order")
 
     def explained(self, statement: Explain) -> nodes.Insert:
         """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
@@ -105,13 +109,15 @@ class Pipeline:
         plans = self.plans(queries)
         if form == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
-        graph = sketch(plans)
-        return explain_graph(graph) if form == "graph" else explain_spark(graph)
+        graph = sketch(plans, in_order=self.in_order)
+        if form == "spark":
+            return explain_spark(graph)
+        return explain_graph(graph, self.settings.get("execution.strategy"), self.settings.get("execution.limit") or None)
 
 
-def sketch(queries: Sequence[nodes.Insert]) -> Graph:
+def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False) -> Graph:
     """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
-    return build_graph(queries, lambda node: node.schema.empty_table())
+    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order)
 
 
 def _read(table: Table) -> pa.Table:

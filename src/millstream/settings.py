@@ -26,6 +26,7 @@ SETTINGS = {
     for s in (
         Setting("execution.order", "out-of-order", str, "whether operators wait for order", ("out-of-order", "in-order")),
         Setting("execution.strategy", "depth-first", str, "which operator runs next", ("depth-first", "breadth-first", "round-robin")),
+        Setting("execution.promises", "tuples", str, "whether promises go as tuples do or over arcs", ("tuples", "arcs")),
         Setting("execution.batch", 65536, int, "tuples a source reads at once", least=1),
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),

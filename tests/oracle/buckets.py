@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from millstream.graph.cut import cut
+from millstream.runtime.execution import Execution
 from millstream.runtime.hosted import HostedProgram, HostedStage
 from millstream.runtime.launch import Launch
 from millstream.runtime.program import Outcome, Packet
@@ -24,7 +25,8 @@ class Host:
 
     def __init__(self, launch: Launch, buckets: int, chance: random.Random) -> None:
         sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
-        program = HostedProgram(cut(launch.graph), sources, (), buckets, launch.settings.get("execution.batch"))
+        batch, execution = launch.settings.get("execution.batch"), Execution.of(launch.settings)
+        program = HostedProgram(cut(launch.graph), sources, (), buckets, batch, execution=execution)
         self.program: HostedProgram = pickle.loads(pickle.dumps(program))
         self.launch = launch
         self.chance = chance

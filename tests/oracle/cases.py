@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millstream.graph.rules import STRATEGIES
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Table
 from millstream.plan.nodes import Scan
@@ -42,12 +43,15 @@ class Case:
     batch: int = 1 << 16
     files: int = 1
     limit: int = 0
+    strategy: str = "depth-first"
+    order: str = "out-of-order"
+    promises: str = "tuples"
 
     def __str__(self) -> str:
         parts = (
             [s.ddl for s in self.streams]
             + [q.ours + ";" for q in self.queries]
-            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}"]
+            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}"]
         )
         return "\n".join(parts)
 
@@ -63,6 +67,9 @@ class Case:
         for number, query in enumerate(self.queries):
             pipeline.add_text(f"CREATE SINK Out{number} WITH (connector = 'memory'); INSERT INTO Out{number} {query.ours};")
         pipeline.settings.set("execution.limit", self.limit)
+        pipeline.settings.set("execution.strategy", self.strategy)
+        pipeline.settings.set("execution.order", self.order)
+        pipeline.settings.set("execution.promises", self.promises)
         return pipeline
 
     def inputs(self) -> dict[str, pa.Table]:
@@ -126,4 +133,6 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     if r.random() < 0.2 and not closing:
         other = r.choice([f for f in FAMILIES if f not in ("closed", "punctuated")])
         made.append(FAMILIES[other](r, names))
-    return Case(streams, tuple(made), r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3]))
+    cuts = r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3])
+    execution = r.choice(list(STRATEGIES)), r.choice(["out-of-order", "in-order"]), r.choice(["tuples", "arcs"])
+    return Case(streams, tuple(made), *cuts, *execution)

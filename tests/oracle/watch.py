@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
-from millstream.runtime.executor import Executor
+from millstream.runtime.network import Network
 from millstream.runtime.stage import RunningStage
 from millstream.state.group_table import GroupTable
 from millstream.state.row_window import RowWindow
@@ -42,7 +42,7 @@ class Watch:
         for stage in self.stages:
             for number, operator in stage.executor.operators.items():
                 held = [len(c) for c in operator.state if isinstance(c, (RowWindow, GroupTable)) and len(c)]
-                waiting = [len(b) for b in stage.executor.inputs[number].buffers if len(b)]
+                waiting = [len(b) for b in stage.executor.network.inputs[number].heads if len(b)]
                 if held or waiting:
                     found.append(f"#{number} {type(operator).__name__} holds {held} and {waiting} blocks wait")
         return found
@@ -59,18 +59,18 @@ def watched() -> Iterator[Watch]:
     """All stages made inside are watched; the arcs of ingest are not, since units are read apart from each other."""
     watch = Watch()
     inside: set[int] = set()
-    make, news = RunningStage.__init__, Executor._news
+    make, news = RunningStage.__init__, Network._news
 
     def made(self: RunningStage, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
         watch.stages.append(self)
-        inside.add(id(self.executor))
+        inside.add(id(self.executor.network))
 
-    def passed(self: Executor, arc: tuple[int, int], block: Block) -> Block | None:
+    def passed(self: Network, arc: tuple[int, int], block: Block) -> Block | None:
         found = news(self, arc, block)
         if id(self) in inside and found is not None:
             watch.see((id(self), *arc), found)
         return found
 
-    with patch.object(RunningStage, "__init__", made), patch.object(Executor, "_news", passed):
+    with patch.object(RunningStage, "__init__", made), patch.object(Network, "_news", passed):
         yield watch

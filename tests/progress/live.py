@@ -22,7 +22,7 @@ SECOND = 1_000_000
 class Live:
     """Streams of declared text, one query, and a sink in memory. Times are given in seconds."""
 
-    def __init__(self, streams: str, query: str, now: int = 0) -> None:
+    def __init__(self, streams: str, query: str, now: int = 0, **options: Any) -> None:
         self.clock = ManualClock(now * SECOND)
         pipeline = Pipeline()
         pipeline.add_text(streams)
@@ -36,7 +36,7 @@ class Live:
         pipeline.add_text(f"INSERT INTO Out {query};")
         launch = Launch.prepare(pipeline)
         self.letters: list[DeadLetter] = []
-        self.run = LocalRun(launch.graph, launch.sources, launch.sinks, clock=self.clock, on_letters=self.letters.extend)
+        self.run = LocalRun(launch.graph, launch.sources, launch.sinks, clock=self.clock, on_letters=self.letters.extend, **options)
         self.run.writers[0] = self.sink.writer(visible(self.run.schemas[0]), "00000", None)
 
     def push(self, stream: str, *rows: tuple[Any, ...]) -> None:

@@ -16,6 +16,7 @@ from millstream.operators.aggregate import Aggregate, Call
 from millstream.operators.contract import Config
 from millstream.operators.distinct import Distinct
 from millstream.operators.edges import Deliver, Enter
+from millstream.operators.in_order import InOrder
 from millstream.operators.join import Join
 from millstream.operators.project import Project
 from millstream.operators.select import Select
@@ -28,9 +29,9 @@ from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
 
 
-def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table]) -> Graph:
-    """`rows_of` gives the rows of a static sub-plan."""
-    builder = _Builder(rows_of)
+def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table], *, in_order: bool = False) -> Graph:
+    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order."""
+    builder = _Builder(rows_of, in_order)
     sinks: dict[str, tuple[int, pa.Schema]] = {}
     for plan in plans:
         number, schema = sinks.setdefault(plan.sink.name.lower(), (len(sinks), plan.input.schema))
@@ -48,8 +49,10 @@ def _shown(schema: pa.Schema) -> str:
 
 
 class _Builder:
-    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table]) -> None:
+    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool) -> None:
         self.rows_of = rows_of
+        self.in_order = in_order
+        self.sorts: dict[int, int] = {}
         self.vertices: list[Vertex] = []
         self.known: dict[Node, int] = {}
 
@@ -86,8 +89,9 @@ class _Builder:
 
     @_build.register
     def _(self, node: nodes.Union) -> int:
-        members = [self.visit(m) for m in node.members]
-        return self.add(Union(node.schema, len(members)), *members)
+        members = [self.visit_in_order(m) for m in node.members]
+        union = Union(node.schema, len(members))
+        return self.add(self._waiting(union, node.members, node.time), *members)
 
     @_build.register
     def _(self, node: nodes.Sort) -> int:
@@ -96,7 +100,7 @@ class _Builder:
 
     @_build.register
     def _(self, node: nodes.Distinct) -> int:
-        source = self.visit(node.input)
+        source = self.visit_in_order(node.input)
         axis = None
         if node.window is None:
             axis = next((c for c in node.keys if c in node.input.progressing), None)
@@ -105,7 +109,7 @@ class _Builder:
     @_build.register
     def _(self, node: nodes.Aggregate) -> int:
         """Groups and arguments are computed by a projection, so that the aggregate sees plain columns."""
-        source = self.visit(node.input)
+        source = self.visit_in_order(node.input)
         columns = dict(node.groups)
         calls = []
         for call in node.calls:
@@ -127,7 +131,7 @@ class _Builder:
     @_build.register
     def _(self, node: nodes.Join) -> int:
         keys = [self._typed(node, a, b) for a, b in node.keys]
-        left, left_keys = self._with_keys(self.visit(node.left), [a for a, _ in keys], "l", node)
+        left, left_keys = self._with_keys(self.visit_in_order(node.left), [a for a, _ in keys], "l", node)
         bands, rest = _one_axis(node.bands, node.pair_schema)
         conditions = [*node.condition, *rest]
         condition = conjunction(conditions) if conditions else None
@@ -139,9 +143,29 @@ class _Builder:
             table, right_keys = self._table_with_keys(node, [b for _, b in keys])
             join = Join(self.schema(left), table.schema, node.kind, left_keys, right_keys, (), condition, output, None, origin(node))
             return self.add(TableJoin(join, table, _table_name(node.right)), left)
-        right, right_keys = self._with_keys(self.visit(node.right), [b for _, b in keys], "r", node)
+        right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
         join = Join(self.schema(left), self.schema(right), node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node))
-        return self.add(join, left, right)
+        return self.add(self._waiting(join, (node.left, node.right), node.time, (self.schema(left), self.schema(right))), left, right)
+
+    def visit_in_order(self, node: Node) -> int:
+        """The vertex of an input; in-order execution sorts it by time where it may be out of order."""
+        found = self.visit(node)
+        if not self.in_order or node.time not in node.schema.names or _ordered(node):
+            return found
+        if found not in self.sorts:
+            config = InOrder(Union(node.schema, 1), (node.schema,), (str(node.time),), node.time, ordered=False)
+            self.sorts[found] = self.add(config, found)
+        return self.sorts[found]
+
+    def _waiting(self, config: Config, inputs: Sequence[Node], time: str | None, schemas: Sequence[pa.Schema] = ()) -> Config:
+        """The operator as in-order execution has it, where its inputs have a time to wait for; nothing waits for latent time."""
+        known = all(node.time in node.schema.names for node in inputs)
+        scans = [n for node in inputs for n in node.walk() if isinstance(n, nodes.Scan)]
+        if not self.in_order or not known or all(scan.stream.timestamp.kind == "latent" for scan in scans):
+            return config
+        times = tuple(str(node.time) for node in inputs)
+        seen = tuple(schemas) or tuple(node.schema for node in inputs)
+        return InOrder(config, seen, times, time if time in config.schema.names else None)
 
     def _project(self, source: int, columns: tuple[tuple[str, exp.Expr], ...], node: Node) -> int:
         schema = self.schema(source)
@@ -190,6 +214,15 @@ class _Builder:
             table = table.append_column(f"__key_r{number}", array)
             names.append(f"__key_r{number}")
         return table, tuple(names)
+
+
+def _ordered(node: Node) -> bool:
+    """True when its tuples come in the order of its time, given that what waits for order is below."""
+    if isinstance(node, (nodes.Filter, nodes.Project)):
+        return _ordered(node.input)
+    if isinstance(node, nodes.Scan):
+        return node.stream.timestamp.kind != "external" or node.stream.timestamp.order == "ordered"
+    return not (isinstance(node, nodes.Join) and node.kind in ("left", "anti"))  # tuples without a partner come out late
 
 
 def origin(node: Node) -> str:

@@ -9,10 +9,13 @@ from functools import singledispatch
 from millstream.core.types import is_hidden
 from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.graph import Graph, Vertex
+from millstream.graph.rules import strategy_of
+from millstream.graph.table import plan_states, table_text
 from millstream.operators.aggregate import Aggregate
 from millstream.operators.contract import Config, Keys
 from millstream.operators.distinct import Distinct
 from millstream.operators.edges import Deliver, Enter
+from millstream.operators.in_order import InOrder
 from millstream.operators.join import Join
 from millstream.operators.project import Project
 from millstream.operators.select import Select
@@ -26,8 +29,8 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 _STATE = {"GroupTable": "groups", "RowWindow": "tuples", "Registers": "registers"}
 
 
-def explain_graph(graph: Graph) -> str:
-    """Every operator with its kind, keys and punctuation rules; then the buffers between them, and the forks."""
+def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None = None) -> str:
+    """Every operator with its kind, keys and punctuation rules; then the buffers between them, the forks, and the state table."""
     labels = label_all(graph)
     lines: list[str] = []
     for v in graph.vertices:
@@ -39,6 +42,10 @@ def explain_graph(graph: Graph) -> str:
     lines += _list("arcs with time-stamp memory (TSM)", [f"#{producer} -> #{v.number} port {port}" for producer, v, port in registers])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
     lines += _list("forks", [f"#{n} to {' and '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()])
+    chosen = {v.number: strategy_of(strategy, limit) for v in graph.vertices}
+    if table := plan_states(graph.vertices, chosen):
+        at_a_time = f", {limit} tuple{'s' if limit > 1 else ''} at a time" if limit else ""
+        lines += [f"state table ({strategy}{at_a_time}):", *(f"     {line}" for line in table_text(table, chosen))]
     return "\n".join(lines)
 
 
@@ -156,6 +163,11 @@ def _(config: Aggregate, names: Meanings) -> str:
 @_label.register
 def _(config: Distinct, names: Meanings) -> str:
     return f"distinct {names_text(config.columns)}" + (f", {_window(config.window, names)}" if config.window else "")
+
+
+@_label.register
+def _(config: InOrder, names: Meanings) -> str:
+    return f"in-order {_label(config.inner, names)}" if len(config.schemas) > 1 else config.label
 
 
 @_label.register

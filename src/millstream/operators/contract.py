@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,10 +13,14 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
+from millstream.operators.buffers import Inputs
 from millstream.state.journal import Segment, Segments
 
 ANYWHERE = None
 """A port whose tuples may be in any bucket."""
+
+OUTPUT = "everything that waits"
+"""For `Due`, in place of a column: the tuples that wait before an operator for the time of all its inputs."""
 
 Keys = tuple[str, ...] | None
 
@@ -48,6 +51,7 @@ class Due:
     """A mark on a column of one input. Reached, it lets something go, or leads to a promise (see `Operator.due`, `Config.ways`)."""
 
     port: int
+    """-1 for a mark that several inputs must reach together: `Config.ways` tells which."""
     attribute: str
     mark: int
 
@@ -64,43 +68,6 @@ class Container(Protocol):
         """What segment `number` of the journal has to say, so that none before `since` is needed any more; None for nothing."""
 
     def restore(self, segments: Segments) -> None: ...
-
-
-class Buffer:
-    """The blocks waiting on one arc."""
-
-    def __init__(self) -> None:
-        self._blocks: deque[Block] = deque()
-
-    def put(self, block: Block) -> None:
-        self._blocks.append(block)
-
-    def take(self, limit: int | None = None) -> Block | None:
-        """The next block, at most `limit` tuples of it; its punctuations come with its last tuple."""
-        if not self._blocks:
-            return None
-        block = self._blocks.popleft()
-        if limit is not None and len(block) > limit:
-            self._blocks.appendleft(Block(block.batch.slice(limit), block.punctuations))
-            return Block(block.batch.slice(0, limit))
-        return block
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-
-class Inputs:
-    """The buffers before an operator, one a port."""
-
-    def __init__(self, buffers: list[Buffer]) -> None:
-        self.buffers = buffers
-
-    def any(self) -> int | None:
-        """The first port with something to take."""
-        for port, buffer in enumerate(self.buffers):
-            if buffer:
-                return port
-        return None
 
 
 @dataclass
@@ -125,6 +92,11 @@ class Operator(ABC):
     def state(self) -> tuple[Container, ...]:
         return ()
 
+    @property
+    def waiting(self) -> int:
+        """Tuples that wait inside for another input; of idle-waiting-prone operators only."""
+        return 0
+
     def more(self, inputs: Inputs) -> bool:
         """True when a step would take something."""
         return inputs.any() is not None
@@ -145,7 +117,7 @@ class UnaryOperator(Operator):
     """An operator with one input, which handles each block whole."""
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
-        block = inputs.buffers[0].take(limit)
+        block = inputs.heads[0].take(limit)
         if block is not None:
             self.handle(block, out)
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
-from millstream.operators.contract import Container, Due, Inputs, Operator, Output
+from millstream.operators.buffers import Inputs
+from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import Join
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises
@@ -47,7 +48,7 @@ class RunningJoin(Operator):
         port = self._next_port(inputs)
         if port is None:
             return
-        block = inputs.buffers[port].take(limit)
+        block = inputs.heads[port].take(limit)
         assert block is not None
         if len(block):
             (self._left if port == LEFT else self._right)(block, out)
@@ -57,7 +58,7 @@ class RunningJoin(Operator):
 
     def _next_port(self, inputs: Inputs) -> int | None:
         """The input that is behind goes first, so that less has to be kept."""
-        if inputs.buffers[LEFT] and inputs.buffers[RIGHT]:
+        if inputs.heads[LEFT] and inputs.heads[RIGHT]:
             return LEFT if self.registers.get("left progress", MIN_TIME) <= self.registers.get("right progress", MIN_TIME) else RIGHT
         return inputs.any()
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 from millstream.core.block import empty_batch
 from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.operators.contract import ANYWHERE, Config, Container, Due, Inputs, Needs, Operator, Output
+from millstream.operators.buffers import Inputs
+from millstream.operators.contract import ANYWHERE, Config, Container, Due, Needs, Operator, Output
 from millstream.operators.promises import is_below
 from millstream.state.registers import Registers
 
@@ -53,7 +54,7 @@ class RunningUnion(Operator):
         port = inputs.any()
         if port is None:
             return
-        block = inputs.buffers[port].take(limit)
+        block = inputs.heads[port].take(limit)
         assert block is not None
         out.put(block.batch, [new for old in block.punctuations for new in self.promises.take(port, old)])
 

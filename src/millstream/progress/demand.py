@@ -29,7 +29,12 @@ class Demand:
         self._back = lru_cache(maxsize=4096)(self._behind)
 
     def needs(self, waiting: Iterable[Waiting]) -> list[Need]:
-        return [self._back(self.graph.vertices[number].inputs[due.port], due.attribute, due.mark) for number, due in waiting]
+        return [self._need(number, due) for number, due in waiting]
+
+    def _need(self, number: int, due: Due) -> Need:
+        if due.port < 0:
+            return self._back(number, due.attribute, due.mark)
+        return self._back(self.graph.vertices[number].inputs[due.port], due.attribute, due.mark)
 
     def _behind(self, number: int, attribute: str, mark: int) -> dict[str, int]:
         """What leads to the promise `attribute < mark` on the output of a vertex: the way that is complete soonest."""

@@ -1,104 +1,126 @@
-"""The executor owns the buffers of a graph and runs its operators until nothing can move."""
+"""The executor runs the operators of one part of a graph by the rules of a state table, until nothing can move."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.graph.graph import Vertex
-from millstream.operators.contract import Buffer, Container, Due, Inputs, Operator, Output
+from millstream.graph.rules import EXIT, Next, Rule, Strategy, select, strategy_of
+from millstream.graph.table import Arc, State, plan_states
+from millstream.operators.buffers import Book, Head
+from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
+from millstream.runtime.execution import Execution
+from millstream.runtime.gauges import Gauge
+from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers
-
-OUT = -1
-
-Outlet = Callable[[int, Block], None]
-"""Called with a vertex and a block it has put out, for arcs that leave this executor."""
 
 
 class Executor:
-    """Runs the operators of one part of a graph, in one process.
+    """The cycle of paper 001, Figure 4: run the current operator, then let its rules select the next one.
 
-    `outlets` are the vertices whose output leaves this part (a sink, or an arc to a later stage). The operator
-    furthest down the graph that has something to take goes first, so that buffers stay short.
+    Where a cycle leads to nothing more, the next one begins at the operator that has waited longest.
     """
 
     def __init__(
-        self, vertices: Sequence[Vertex], outlet: Outlet, outlets: set[int], *, limit: int | None = None, journal: bool = False
+        self,
+        vertices: Sequence[Vertex],
+        outlet: Outlet,
+        outlets: set[int],
+        *,
+        execution: Execution = Execution(),  # noqa: B008 (it is frozen)
+        journal: bool = False,
     ) -> None:
-        self.limit = limit
-        self.outlet = outlet
-        self.outlets = outlets
+        self.limit = execution.limit
+        self.book = Book()
+        self.network = Network(vertices, outlet, outlets, self.book, arcs=execution.arcs)
+        self.operators: dict[int, Operator] = {
+            v.number: v.config.build(journal) for v in vertices if not isinstance(v.config, (Enter, Deliver))
+        }
+        self.gauges = {number: Gauge() for number in self.operators}
         self.letters: list[DeadLetter] = []
-        self.numbers = [v.number for v in vertices]
-        inside = set(self.numbers)
-        self.operators: dict[int, Operator] = {}
-        self.inputs: dict[int, Inputs] = {}
-        self.targets: dict[int, list[Buffer]] = {}
-        for v in vertices:
-            if isinstance(v.config, (Enter, Deliver)):
-                continue
-            self.operators[v.number] = v.config.build(journal)
-            self.inputs[v.number] = Inputs([Buffer() for _ in v.inputs])
-        for v in vertices:
-            if v.number not in self.operators:
-                continue
-            for port, producer in enumerate(v.inputs):
-                if producer in inside:
-                    self.targets.setdefault(producer, []).append(self.inputs[v.number].buffers[port])
-        self.order = sorted(self.operators, reverse=True)
-        self.marks: dict[tuple[int, int], dict[str, int]] = {}
+        self.on_step: Callable[[int, int, int], None] | None = None
+        """Told of each step before its results are seen: the operator, the tuples and the punctuations that it took."""
+        self.strategies: dict[int, Strategy] = {}
+        self.breaks: set[Arc] = set()
+        self.plan(execution.strategy)
 
     def put(self, vertex: int, port: int, block: Block) -> None:
         """A block from outside for one port of an operator."""
-        if (news := self._news((vertex, port), block)) is not None:
-            self.inputs[vertex].buffers[port].put(news)
+        self.network.put(vertex, port, block)
 
     def emit(self, vertex: int, block: Block) -> None:
-        """A block that a vertex has put out: to every consumer inside, and outside where it has one."""
-        news = self._news((vertex, OUT), block)
-        if news is None:
-            return
-        for buffer in self.targets.get(vertex, ()):
-            buffer.put(news)
-        if vertex in self.outlets:
-            self.outlet(vertex, news)
+        """A block from outside in the name of a vertex: a source."""
+        self.network.emit(vertex, block)
 
-    def _news(self, arc: tuple[int, int], block: Block) -> Block | None:
-        """The block without linear punctuations that say no more than earlier ones on this arc; None when nothing is left."""
-        if not block.punctuations:
-            return block
-        marks = self.marks.setdefault(arc, {})
-        kept = []
-        for punctuation in block.punctuations:
-            if punctuation.is_linear:
-                ((attribute, pattern),) = punctuation.patterns
-                mark: int = pattern.high  # type: ignore[attr-defined]
-                if attribute in marks and mark <= marks[attribute]:
-                    continue
-                marks[attribute] = mark
-            kept.append(punctuation)
-        return Block(block.batch, tuple(kept)) if kept or len(block) else None
+    # -- the state table ------------------------------------------------------------------------------------------
+
+    def plan(self, strategy: str | None = None, operators: Collection[int] | None = None, breaks: Collection[Arc] | None = None) -> None:
+        """Give operators (all of them by default) a strategy, and set the break points; between any two steps."""
+        if strategy is not None:
+            chosen = strategy_of(strategy, self.limit)
+            self.strategies.update(dict.fromkeys(self.operators if operators is None else operators, chosen))
+        if breaks is not None:
+            self.breaks = set(breaks)
+        self.table: dict[int, State] = plan_states(list(self.network.vertices.values()), self.strategies, self.breaks)
+        self.rules: dict[int, tuple[Rule, ...]] = {}
+        self.branches: dict[int, list[tuple[int, int, Head]]] = {}
+        """To the successors by the table; those behind a break point are not among them."""
+        self.turns = dict.fromkeys(self.table, 0)
+        for number, state in self.table.items():
+            self.rules[number] = self.strategies[number].at(source=state.source, sink=state.sink)
+            succs = set(state.succs)
+            self.branches[number] = [branch for branch in self.network.branches[number] if branch[0] in succs]
+
+    # -- the execution cycle --------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Step until nothing can move."""
-        moved = True
-        while moved:
-            moved = False
-            for number in self.order:
-                operator, inputs = self.operators[number], self.inputs[number]
-                if operator.more(inputs):
-                    self._step(number, operator, inputs)
-                    moved = True
-                    break
+        """Until nothing can move."""
+        pending = self.network.pending
+        while pending:
+            self._cycle(next(iter(pending)))
 
-    def _step(self, number: int, operator: Operator, inputs: Inputs) -> None:
+    def _cycle(self, start: int) -> None:
+        view = _View(self)
+        choice = Next(start, True)
+        while choice is not EXIT:
+            view.turn_to(choice.operator)
+            if choice.runs:
+                view.taken += self._step(choice.operator, view.taken)
+            choice = select(self.rules[choice.operator], view)
+
+    def _step(self, number: int, taken: int) -> int:
+        """One step of an operator; tells how many tuples it took."""
+        operator, inputs, gauge = self.operators[number], self.network.inputs[number], self.gauges[number]
+        if not operator.more(inputs):
+            self.network.pending.pop(number, None)
+            return 0
+        began, tuples, punctuations, waiting = self.book.now(), inputs.passed, inputs.punctuations, operator.waiting
         out = Output()
-        operator.step(inputs, out, self.limit)
+        operator.step(inputs, out, None if self.limit is None else max(self.limit - taken, 1))
+        if not operator.more(inputs):
+            self.network.pending.pop(number, None)
+        tuples, punctuations = inputs.passed - tuples, inputs.punctuations - punctuations
+        if self.on_step is not None:
+            self.on_step(number, tuples, punctuations)
+        now = self.book.now()
+        gauge.steps += 1
+        gauge.busy += now - began
+        gauge.tuples_in += tuples
+        gauge.punctuations_in += punctuations
+        if operator.needs.idle_waiting_prone:
+            self.book.add(operator.waiting - waiting)
+            gauge.note_waiting(operator.waiting > 0, now)
         self.letters += out.letters
         for block in out.blocks:
-            self.emit(number, block)
+            gauge.tuples_out += len(block)
+            gauge.punctuations_out += len(block.punctuations)
+            self.network.emit(number, block)
+        return tuples
+
+    # -- what it holds --------------------------------------------------------------------------------------------
 
     def take_letters(self) -> list[DeadLetter]:
         letters, self.letters = self.letters, []
@@ -120,3 +142,58 @@ class Executor:
     @property
     def state(self) -> list[Container]:
         return [container for number in sorted(self.operators) for container in self.operators[number].state]
+
+
+class _View:
+    """The current operator as the rules see it; what they do not ask is not computed."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.network = executor.network
+        self.current = -1
+        self.taken = 0
+
+    def turn_to(self, operator: int) -> None:
+        if operator != self.current:
+            self.current, self.taken = operator, 0
+
+    @property
+    def yields(self) -> bool:
+        return self._puts_out or bool(self.network.woken.get(self.current))
+
+    @property
+    def _puts_out(self) -> bool:
+        """Tuples, or promises that go as tuples do; not where only those behind a break point have something to take."""
+        if not len(self.network.buffers[self.current]):
+            return False
+        branches = self.executor.branches[self.current]
+        return len(branches) == len(self.network.branches[self.current]) or any(len(head) for _, _, head in branches)
+
+    @property
+    def more(self) -> bool:
+        return self.current in self.network.pending
+
+    @property
+    def succ(self) -> int:
+        """A fork serves its branches in turn; where nothing was put out, a promise has gone ahead over an arc."""
+        if not self._puts_out:
+            return self.network.woken[self.current].pop(0)
+        branches = self.executor.branches[self.current]
+        at = self.executor.turns[self.current]
+        while not len(branches[at % len(branches)][2]):
+            at += 1
+        self.executor.turns[self.current] = at % len(branches)
+        return branches[at % len(branches)][0]
+
+    @property
+    def pred(self) -> int:
+        """Of the producers of empty inputs, first one that has something to do itself."""
+        state, heads = self.executor.table[self.current], self.network.inputs[self.current].heads
+        before = [(p, head) for p, head in zip(state.preds, heads, strict=True) if p is not None]
+        empty = [p for p, head in before if not len(head)]
+        found = next((p for p in empty if p in self.network.pending), None)
+        return found if found is not None else (empty or [p for p, _ in before])[0]
+
+    @property
+    def full(self) -> bool:
+        return self.taken >= (self.executor.limit or 1)

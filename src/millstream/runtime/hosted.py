@@ -21,6 +21,7 @@ from millstream.progress.arrivals import Step
 from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
+from millstream.runtime.execution import Execution
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
 from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
@@ -43,6 +44,7 @@ class HostedProgram:
     fingerprint: str = ""
     notes_path: str = ""
     """A file by which the user's process tells the source's what the buckets said; both are on the driver's host."""
+    execution: Execution = field(default_factory=Execution)
     read: dict[str, int] = field(default_factory=dict, repr=False)
     """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
@@ -170,6 +172,7 @@ class HostedStage:
             buckets=program.buckets,
             on_result=self._result,
             on_crossing=self._crossing,
+            execution=program.execution,
             journal=True,
         )
 

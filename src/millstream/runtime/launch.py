@@ -23,6 +23,7 @@ from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime import scratch
 from millstream.runtime.checkpoint import Checkpoint
+from millstream.runtime.execution import Execution
 from millstream.runtime.facts import Facts
 from millstream.runtime.meter import Meter
 from millstream.runtime.status import Status
@@ -142,7 +143,7 @@ def run_local(
         launch.sinks,
         clock=clock,
         batch_size=settings.get("execution.batch"),
-        limit=settings.get("execution.limit") or None,
+        execution=Execution.of(settings),
         on_letters=launch.letters.put,
     )
 
@@ -226,6 +227,7 @@ def _run_spark(
         settings.get("execution.batch"),
         launch.facts.fingerprint,
         os.path.join(spool, "notices.json"),
+        Execution.of(settings),
     )
     counts: dict[str, int] = {}
 

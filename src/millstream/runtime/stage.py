@@ -13,6 +13,7 @@ from millstream.operators.union import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
 from millstream.progress.guard import Guard, reporters
+from millstream.runtime.execution import Execution
 from millstream.runtime.executor import Executor
 
 Emit = Callable[[int, Block], None]
@@ -30,21 +31,25 @@ class RunningStage:
         buckets: int = 1,
         on_result: Emit,
         on_crossing: Callable[[Crossing, Block], None],
-        limit: int | None = None,
+        execution: Execution = Execution(),  # noqa: B008 (it is frozen)
         journal: bool = False,
     ) -> None:
         self.cut = cut
         self.on_result = on_result
         self.on_crossing = on_crossing
-        members = cut.members(stage)
+        entering = [cut.graph.vertices[c.producer] for c in cut.into(stage) if c.consumer == c.producer]
+        members = [*entering, *cut.members(stage)]
         self.sinks: dict[int, list[Deliver]] = {}
         for v in members:
             if isinstance(v.config, Deliver):
                 self.sinks.setdefault(v.inputs[0], []).append(v.config)
         inside = {v.number for v in members}
-        self.leaving = {v.number: [c for c in cut.out_of(v.number)] for v in members if cut.out_of(v.number)}
+        self.leaving: dict[int, list[Crossing]] = {}
+        for crossing in cut.crossings:
+            if crossing.from_stage == stage:
+                self.leaving.setdefault(crossing.producer, []).append(crossing)
         outlets = set(self.leaving) | {p for p in self.sinks if p in inside}
-        self.executor = Executor(members, self._outlet, outlets, limit=limit, journal=journal)
+        self.executor = Executor(members, self._outlet, outlets, execution=execution, journal=journal)
         self.gates: dict[int, Gate] = {}
         self.gathers: dict[int, Promises] = {}
         reports = reporters(cut)
@@ -70,6 +75,9 @@ class RunningStage:
 
     def _put(self, crossing: Crossing, block: Block) -> None:
         if crossing.consumer is None or (not len(block) and not block.punctuations):
+            return
+        if crossing.consumer == crossing.producer:
+            self.executor.emit(crossing.producer, block)
             return
         consumer = self.cut.graph.vertices[crossing.consumer]
         if isinstance(consumer.config, Deliver):

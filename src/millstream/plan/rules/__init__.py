@@ -28,7 +28,8 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def rewrite(plans: Sequence[Node]) -> list[Node]:
+def rewrite(plans: Sequence[Node], *, in_order: bool = False) -> list[Node]:
+    """All rules in their order; `in_order` keeps the times by which operators wait for order."""
     for rule in RULES:
-        plans = rule(plans)
+        plans = prune_columns(plans, in_order=in_order) if rule is prune_columns else rule(plans)
     return list(plans)

@@ -9,24 +9,25 @@ from functools import singledispatch
 from sqlglot import exp
 
 from millstream.core.types import is_hidden
-from millstream.plan.nodes import Aggregate, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan
+from millstream.plan.nodes import Aggregate, Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Union
 from millstream.plan.rules.transform import columns_of
 from millstream.plan.scope import column
 
 Names = set[str]
 
 
-def prune_columns(plans: Sequence[Node]) -> list[Node]:
+def prune_columns(plans: Sequence[Node], *, in_order: bool = False) -> list[Node]:
+    """With `in_order` the times stay by which unions and joins wait for order."""
     needed: dict[Node, Names] = {}
     nodes = _consumers_first(plans)
     for plan in plans:
         needed.setdefault(plan, set()).update(name for name in plan.schema.names if not is_hidden(name))
     for node in nodes:
-        for child, names in zip(node.inputs, _asks(node, needed[node]), strict=True):
+        for child, names in zip(node.inputs, _wants(node, needed[node], in_order), strict=True):
             needed.setdefault(child, set()).update(names & set(child.schema.names))
     pruned: dict[Node, Node] = {}
     for node in reversed(nodes):
-        wants = _asks(node, needed[node])
+        wants = _wants(node, needed[node], in_order)
         inputs = [_only(pruned[child], names) for child, names in zip(node.inputs, wants, strict=True)]
         pruned[node] = _rebuilt(node, needed[node], inputs)
     return [pruned[plan] for plan in plans]
@@ -54,6 +55,14 @@ def _only(node: Node, needed: Names) -> Node:
         return node
     time = node.time if node.time in names else None
     return Project(node, tuple((name, column(name)) for name in names), time)
+
+
+def _wants(node: Node, needed: Names, in_order: bool) -> list[Names]:
+    asked = _asks(node, needed)
+    waits = isinstance(node, Join) or (isinstance(node, Union) and node.time is not None)
+    if in_order and waits and all(child.time in child.schema.names for child in node.inputs):
+        return [names | {str(child.time)} for child, names in zip(node.inputs, asked, strict=True)]
+    return asked
 
 
 @singledispatch

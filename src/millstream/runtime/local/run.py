@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
+from millstream.graph.components import components
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
 from millstream.progress.demand import Demand, called
+from millstream.runtime.execution import Execution
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
+from millstream.runtime.local.scheduler import Component, Scheduler
 from millstream.runtime.spent import READ, SINK, WORK, Watch
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible, visible
@@ -53,20 +56,21 @@ class LocalRun:
         *,
         clock: Clock | None = None,
         batch_size: int = 1 << 16,
-        limit: int | None = None,
+        execution: Execution = Execution(),  # noqa: B008 (it is frozen)
         on_letters: Callable[[list[DeadLetter]], None] = lambda letters: None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.sinks = sinks
         self.on_letters = on_letters
         cut = whole(graph)
-        self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, limit=limit)
+        self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
         self.demand = Demand(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
             stream = vertex.config.stream  # type: ignore[attr-defined]
             self.feeds.append(Feed(Ingest(cut, vertex.number, sources[stream.name], batch_size), self.clock))
         self.by_name = {feed.ingest.stream.name: feed for feed in self.feeds}
+        self.scheduler = Scheduler(self._components(graph))
         self.schemas = {v.config.number: v.config.schema for v in graph.sinks}  # type: ignore[attr-defined]
         self.writers: dict[int, Writer] = {}
         self.progress = Progress()
@@ -104,10 +108,27 @@ class LocalRun:
                 writer.abort()
             raise
 
+    def _components(self, graph: Graph) -> list[Component]:
+        found = []
+        for part in components(graph.vertices):
+            found.append(Component([feed for feed in self.feeds if feed.ingest.vertex in part], operators=part))
+        return found
+
     def step(self) -> bool:
-        """Read one piece of the stream furthest behind and run until nothing can move; False when nothing was there to read."""
+        """Let one component read a piece and run until nothing can move; False when nothing was there to read."""
+        asleep: list[Component] = []
+        for component in self.scheduler.turns():
+            began = self.stage.executor.book.now()
+            if self._step(component):
+                self.scheduler.ran(component, self.stage.executor.book.now() - began, asleep)
+                return True
+            asleep.append(component)
+        return False
+
+    def _step(self, component: Component) -> bool:
+        """Of its streams the one furthest behind is read first."""
         silent: list[Feed] = []
-        for feed in sorted((f for f in self.feeds if not f.ended), key=lambda f: f.mark):
+        for feed in sorted((f for f in component.feeds if not f.ended), key=lambda f: f.mark):
             self.watch.pause()
             piece = feed.next()
             if piece is not None:
@@ -121,11 +142,15 @@ class LocalRun:
 
     def _enable(self, silent: list[Feed]) -> None:
         """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
-        if not silent or not (waiting := self.stage.executor.due()):
+        periodic = [feed for feed in silent if feed.ingest.stream.ets.policy == "every"]
+        waiting = self.stage.executor.due() if silent else []
+        if not periodic and not waiting:
             return
         outlooks = {feed.ingest.stream.name: feed.outlook(feed in silent) for feed in self.feeds}
-        for name in sorted(called(self.demand.needs(waiting), outlooks)):
-            self._take(self.by_name[name].enable(outlooks[name].could))
+        asked = called(self.demand.needs(waiting), outlooks) | {feed.ingest.stream.name for feed in periodic}
+        for name in sorted(asked):
+            if outlooks[name].could > outlooks[name].mark:
+                self._take(self.by_name[name].enable(outlooks[name].could))
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:

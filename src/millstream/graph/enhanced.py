@@ -1,0 +1,49 @@
+"""The enhanced query graph: arcs that take time stamps from one idle-waiting-prone operator to the next, past all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from millstream.core.punctuation import Punctuation
+from millstream.graph.graph import Vertex
+
+Branches = Callable[[int], Iterable[tuple[int, int]]]
+"""For a vertex the (consumer, port) pairs that read it."""
+
+
+@dataclass(frozen=True)
+class TsmArc:
+    """From an operator that makes promises (or a source) to the next one that can use them (paper 001, section 4)."""
+
+    passed: tuple[Vertex, ...]
+    """The operators that it bypasses: none of them keeps state, so what they would do to a promise is known."""
+    consumer: int
+    port: int
+    """-1 where the arc ends at an operator whose output leaves this part of the graph."""
+
+    def translate(self, punctuations: Iterable[Punctuation]) -> tuple[Punctuation, ...]:
+        """What a promise means at the end of the arc."""
+        found = tuple(punctuations)
+        for vertex in self.passed:
+            found = tuple(new for old in found for new in vertex.config.translate(old))
+        return found
+
+
+def tsm_arcs(start: Iterable[tuple[int, int]], vertices: Mapping[int, Vertex], branches: Branches, outlets: set[int]) -> list[TsmArc]:
+    """The arcs to all who can use what is promised to these (consumer, port) pairs."""
+    return list(_follow(start, (), vertices, branches, outlets))
+
+
+def _follow(
+    pairs: Iterable[tuple[int, int]], passed: tuple[Vertex, ...], vertices: Mapping[int, Vertex], branches: Branches, outlets: set[int]
+) -> Iterator[TsmArc]:
+    for consumer, port in pairs:
+        vertex = vertices[consumer]
+        if not vertex.config.stateless:
+            yield TsmArc(passed, consumer, port)
+            continue
+        beyond = (*passed, vertex)
+        if consumer in outlets:
+            yield TsmArc(beyond, consumer, -1)
+        yield from _follow(branches(consumer), beyond, vertices, branches, outlets)

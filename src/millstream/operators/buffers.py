@@ -1,0 +1,168 @@
+"""Buffers between operators: one queue of blocks behind each producer, with a head of its own for each consumer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from millstream.core.block import Block
+
+
+def microseconds() -> int:
+    return time.perf_counter_ns() // 1000
+
+
+class Book:
+    """What the buffers of an executor hold together, and the clock by which they tell how long."""
+
+    def __init__(self, now: Callable[[], int] = microseconds) -> None:
+        self.now = now
+        self.rows = 0
+        self.peak = 0
+
+    def add(self, rows: int) -> None:
+        self.rows += rows
+        if self.rows > self.peak:
+            self.peak = self.rows
+
+
+@dataclass
+class _Held:
+    """A block in a queue, since when, and how many heads have not passed it."""
+
+    block: Block
+    since: int
+    left: int
+
+
+class Buffer:
+    """The blocks that a producer has put out and some consumer has not taken yet (paper 001, section 3: the fork).
+
+    However many consumers there are, a block is held once, and freed when the last of them has passed it.
+    """
+
+    def __init__(self, book: Book | None = None) -> None:
+        self.book = book or Book()
+        self.rows = 0
+        """Tuples that somebody waits for; a block of which a consumer has taken a part counts as a whole."""
+        self.peak = 0
+        self._held: dict[int, _Held] = {}
+        self._next = 0
+        self._heads = 0
+
+    def head(self) -> Head:
+        """For one more consumer: it sees what comes from now on."""
+        self._heads += 1
+        return Head(self, self._next)
+
+    def put(self, block: Block) -> None:
+        if not self._heads:
+            return
+        self._held[self._next] = _Held(block, self.book.now(), self._heads)
+        self._next += 1
+        self.rows += len(block)
+        self.peak = max(self.peak, self.rows)
+        self.book.add(len(block))
+
+    def __len__(self) -> int:
+        """Blocks that somebody waits for."""
+        return len(self._held)
+
+    def _pass(self, number: int) -> _Held:
+        held = self._held[number]
+        held.left -= 1
+        if not held.left:
+            del self._held[number]
+            self.rows -= len(held.block)
+            self.book.add(-len(held.block))
+        return held
+
+
+class Head:
+    """How far one consumer is in a buffer."""
+
+    __slots__ = ("_at", "_register", "_taken", "buffer", "passed", "punctuations", "waited")
+
+    def __init__(self, buffer: Buffer, at: int) -> None:
+        self.buffer = buffer
+        self._at = at
+        self._taken = 0  # tuples of the block at hand
+        self._register: Block | None = None
+        self.passed = 0
+        """Tuples taken so far."""
+        self.punctuations = 0
+        """Punctuations taken so far."""
+        self.waited = 0
+        """How long all tuples taken so far have been in the buffer, together."""
+
+    def __len__(self) -> int:
+        """Blocks to take, an active register among them."""
+        return self.buffer._next - self._at + (self._register is not None)
+
+    @property
+    def rows(self) -> int:
+        """Tuples to take."""
+        return sum(len(self.buffer._held[number].block) for number in range(self._at, self.buffer._next)) - self._taken
+
+    def activate(self, promises: Block) -> None:
+        """Set the time-stamp memory of this input (paper 001, section 4): it is read once, behind what is in the buffer."""
+        if self._register is not None:
+            promises = Block(promises.batch, (*self._register.punctuations, *promises.punctuations))
+        self._register = promises
+
+    def take(self, limit: int | None = None) -> Block | None:
+        """The next block, at most `limit` tuples of it; its punctuations come with its last tuple."""
+        if self._at == self.buffer._next:
+            promises, self._register = self._register, None
+            self.punctuations += 0 if promises is None else len(promises.punctuations)
+            return promises
+        held = self.buffer._held[self._at]
+        left = len(held.block) - self._taken
+        if limit is not None and left > limit:
+            self._taken += limit
+            self._count(limit, held)
+            return Block(held.block.batch.slice(self._taken - limit, limit))
+        self.buffer._pass(self._at)
+        self._at += 1
+        self._count(left, held)
+        self.punctuations += len(held.block.punctuations)
+        if not self._taken:
+            return held.block
+        block, self._taken = Block(held.block.batch.slice(self._taken), held.block.punctuations), 0
+        return block
+
+    def _count(self, rows: int, held: _Held) -> None:
+        self.passed += rows
+        self.waited += rows * (self.buffer.book.now() - held.since)
+
+    def leave(self) -> None:
+        """This consumer takes no more: nothing is held for it any longer."""
+        for number in range(self._at, self.buffer._next):
+            self.buffer._pass(number)
+        self._at, self._register = self.buffer._next, None
+        self.buffer._heads -= 1
+
+
+class Inputs:
+    """What stands before an operator, one head a port."""
+
+    def __init__(self, heads: list[Head]) -> None:
+        self.heads = heads
+
+    @property
+    def passed(self) -> int:
+        """Tuples taken so far."""
+        return sum(head.passed for head in self.heads)
+
+    @property
+    def punctuations(self) -> int:
+        """Punctuations taken so far."""
+        return sum(head.punctuations for head in self.heads)
+
+    def any(self) -> int | None:
+        """The first port with something to take."""
+        for port, head in enumerate(self.heads):
+            if len(head):
+                return port
+        return None

@@ -1,0 +1,40 @@
+"""What one operator has done so far, and how long it has waited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Gauge:
+    """Counters of one operator; times are in microseconds of the executor's clock."""
+
+    steps: int = 0
+    busy: int = 0
+    tuples_in: int = 0
+    tuples_out: int = 0
+    punctuations_in: int = 0
+    punctuations_out: int = 0
+    idle: int = 0
+    """How long tuples have waited inside for another input (idle-waiting)."""
+    idle_since: int | None = None
+
+    @property
+    def selectivity(self) -> float:
+        """Tuples out for each one in."""
+        return self.tuples_out / self.tuples_in if self.tuples_in else 1.0
+
+    @property
+    def cost(self) -> float:
+        """Microseconds for a tuple."""
+        return self.busy / self.tuples_in if self.tuples_in else 0.0
+
+    def note_waiting(self, waits: bool, now: int) -> None:
+        if waits and self.idle_since is None:
+            self.idle_since = now
+        elif not waits and self.idle_since is not None:
+            self.idle += now - self.idle_since
+            self.idle_since = None
+
+    def idle_until(self, now: int) -> int:
+        return self.idle + (now - self.idle_since if self.idle_since is not None else 0)

@@ -1,0 +1,43 @@
+"""The scheduler gives each component of the graph its share of the time, by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from millstream.runtime.local.feed import Feed
+
+
+@dataclass(eq=False)
+class Component:
+    """A connected part of the graph: the streams that feed it, its weight, and the time it has had."""
+
+    feeds: list[Feed]
+    weight: float = 1.0
+    used: float = 0.0
+    operators: set[int] = field(default_factory=set)
+
+    @property
+    def turn(self) -> float:
+        return self.used / self.weight
+
+
+class Scheduler:
+    """Stride scheduling: whoever has had least for its weight goes first; who has slept does not get back what it did not use."""
+
+    def __init__(self, components: Sequence[Component]) -> None:
+        self.components = list(components)
+        self.awake: set[Component] = set()
+
+    def turns(self) -> list[Component]:
+        """In the order in which they should be asked for something to do."""
+        return sorted(self.components, key=lambda component: component.turn)
+
+    def ran(self, component: Component, time: float, asleep: Iterable[Component]) -> None:
+        """One of them has run for so long, after those before it had nothing to do."""
+        self.awake -= set(asleep)
+        if component not in self.awake:
+            least = min((other.turn for other in self.awake), default=component.turn)
+            component.used = max(component.used, least * component.weight)
+            self.awake.add(component)
+        component.used += time
