@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
-from millstream.graph.build import build_graph
+from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
+from millstream.graph.build import GraphBuilder, build_graph
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.io import read_table
@@ -20,6 +20,7 @@ from millstream.language.statements import (
     CreateStream,
     CreateTable,
     CreateView,
+    DropQuery,
     Explain,
     Insert,
     SetOption,
@@ -67,6 +68,8 @@ class Pipeline:
                 self.catalog.relations.add(statement.name, statement, statement.place)
             case Insert():
                 self.insert(bind_insert(statement.sink, statement.query, self.catalog, statement.place))
+            case DropQuery():
+                self.drop(statement.sink)
             case Explain():
                 self.explains.append(statement)
             case SetOption():
@@ -79,6 +82,17 @@ class Pipeline:
         self.plans([bound])
         self.queries.append(bound)
 
+    def drop(self, sink: str) -> None:
+        """No more of the queries that write into a sink."""
+        left = [query for query in self.queries if query.sink.name.lower() != sink.lower()]
+        if len(left) == len(self.queries):
+            raise NameProblem.unknown("query into a sink", sink, sorted({query.sink.name for query in self.queries}))
+        self.queries = left
+
+    def copy(self) -> Pipeline:
+        """For changes that are not this pipeline's."""
+        return Pipeline(self.catalog.copy(), self.settings.copy(), list(self.queries), list(self.explains))
+
     def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
         """Bound queries (all of them, by default) after all rules, checked."""
         plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound, in_order=self.in_order)]
@@ -86,9 +100,15 @@ class Pipeline:
 
     def graph(self) -> Graph:
         """One graph for all queries, equal parts shared."""
+        return self.builder().graph
+
+    def builder(self) -> GraphBuilder:
+        """With the graph of all queries, ready for more."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        return build_graph(self.plans(), lambda node: rows_of(node, _read), in_order=self.in_order)
+        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order)
+        builder.insert(self.plans())
+        return builder
 
     @property
     def in_order(self) -> bool:

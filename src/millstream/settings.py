@@ -26,6 +26,9 @@ SETTINGS = {
     for s in (
         Setting("execution.order", "out-of-order", str, "whether operators wait for order", ("out-of-order", "in-order")),
         Setting("execution.strategy", "depth-first", str, "which operator runs next", ("depth-first", "breadth-first", "round-robin")),
+        Setting("execution.strategies", "", str, "other strategies for the queries into some sinks: 'Sink: strategy, ...'"),
+        Setting("execution.breaks", "none", str, "virtual break points: 'none', 'auto', or buffers as '2 -> 3, 5 -> 6'"),
+        Setting("execution.weights", "", str, "shares of the time for the queries into some sinks: 'Sink: 3, ...'"),
         Setting("execution.promises", "tuples", str, "whether promises go as tuples do or over arcs", ("tuples", "arcs")),
         Setting("execution.batch", 65536, int, "tuples a source reads at once", least=1),
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
@@ -45,6 +48,11 @@ class Settings:
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
+
+    def copy(self) -> Settings:
+        made = Settings()
+        made._values = dict(self._values)
+        return made
 
     def set(self, name: str, value: Any, place: Place | None = None) -> None:
         setting = SETTINGS.get(name.lower())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.graph.graph import Graph
 from millstream.graph.rules import STRATEGIES
-from millstream.graph.table import plan_states, table_text
+from millstream.graph.table import StateTable, table_text
 from millstream.pipeline import Pipeline, sketch
 
 STREAMS = """
@@ -24,7 +24,7 @@ def graph(*queries: str) -> Graph:
 
 def table(of: Graph, strategy: str = "depth-first", breaks: tuple[tuple[int, int], ...] = ()) -> list[list[str]]:
     chosen = dict.fromkeys((v.number for v in of.vertices), STRATEGIES[strategy])
-    return [line.split() for line in table_text(plan_states(of.vertices, chosen, breaks), chosen)]
+    return [line.split() for line in table_text(StateTable(of.vertices, chosen, breaks))]
 
 
 def names(of: Graph) -> dict[int, str]:

@@ -35,6 +35,9 @@ def run(
     metrics: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write metrics as JSON lines, one a micro-batch.", show_default=False)
     ] = None,
+    control: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Take in changes from the .sql files that come there.", show_default=False)
+    ] = None,
     values: Values = None,
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own. Repeatable.", show_default=False)
@@ -50,7 +53,7 @@ def run(
         hint = "--master, --checkpoint, --conf"
         raise typer.BadParameter("the local runtime has no master, no checkpoint and no settings of Spark", param_hint=hint)
     with _stopping() as stop:
-        _run(read(file), file, runtime, master, checkpoint, metrics, given, config, stop)
+        _run(read(file), file, runtime, master, checkpoint, metrics, control, given, config, stop)
 
 
 def _run(
@@ -60,6 +63,7 @@ def _run(
     master: str | None,
     checkpoint: str | None,
     metrics: Path | None,
+    changes: Path | None,
     given: dict[str, str],
     config: dict[str, str],
     stop: threading.Event,
@@ -67,6 +71,7 @@ def _run(
     from millstream.cli.metrics import Metrics
     from millstream.cli.progress import Reporter
     from millstream.errors import PlanProblem
+    from millstream.runtime.control import Control
     from millstream.runtime.status import Status
     from millstream.session import Session
 
@@ -85,6 +90,7 @@ def _run(
         return
     launch = session.prepare(checkpoint)
     reporter, record = Reporter(launch), Metrics(metrics)
+    control = Control(None if changes is None else str(changes), given, reporter.say)
 
     def on_status(status: Status) -> None:
         reporter.update(status)
@@ -93,7 +99,7 @@ def _run(
     if runtime is Runtime.spark:
         reporter.say("starting Spark ...")
     with reporter:
-        final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status))
+        final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status, control=control))
     record.close(final)
     reporter.say(reporter.summary(final))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import singledispatchmethod
 
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import PlanProblem
+from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
 from millstream.language.types import sql_type
@@ -31,41 +33,81 @@ from millstream.plan.scope import column
 
 def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table], *, in_order: bool = False) -> Graph:
     """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order."""
-    builder = _Builder(rows_of, in_order)
-    sinks: dict[str, tuple[int, pa.Schema]] = {}
-    for plan in plans:
-        number, schema = sinks.setdefault(plan.sink.name.lower(), (len(sinks), plan.input.schema))
-        if plan.input.schema != schema:
-            raise PlanProblem(
-                f"two queries write different columns into sink `{plan.sink.name}`: {_shown(schema)} and {_shown(plan.input.schema)}",
-                hint="declare a sink for each, or CAST and name the columns alike",
-            )
-        builder.add(Deliver(schema, plan.sink, number), builder.visit(plan.input))
-    return Graph(tuple(builder.vertices))
+    builder = GraphBuilder(rows_of, in_order)
+    builder.insert(plans)
+    return builder.graph
 
 
 def _shown(schema: pa.Schema) -> str:
     return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
 
 
-class _Builder:
+class GraphBuilder:
+    """Builds a graph, and changes it while it runs: what is there keeps its numbers."""
+
     def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool) -> None:
         self.rows_of = rows_of
         self.in_order = in_order
+        self.sinks: dict[str, tuple[int, pa.Schema]] = {}
         self.sorts: dict[int, int] = {}
-        self.vertices: list[Vertex] = []
+        self.vertices: dict[int, Vertex] = {}
+        self.next = 0
         self.known: dict[Node, int] = {}
+        self.shared: dict[Node, int] = {}
+        """What queries that come later may share: nothing is kept from a source to there."""
+
+    def copy(self) -> GraphBuilder:
+        """For a change that may turn out to be wrong."""
+        made = copy.copy(self)
+        made.sinks, made.vertices, made.shared = dict(self.sinks), dict(self.vertices), dict(self.shared)
+        return made
+
+    @property
+    def graph(self) -> Graph:
+        return Graph(tuple(self.vertices.values()))
+
+    def insert(self, plans: Sequence[nodes.Insert]) -> None:
+        """More queries. What keeps no state is shared with those that were there; what does, only among these: it begins with them."""
+        self.known, self.sorts = {}, {}
+        for plan in plans:
+            number, schema = self.sinks.setdefault(plan.sink.name.lower(), (len(self.sinks), plan.input.schema))
+            if plan.input.schema != schema:
+                raise PlanProblem(
+                    f"two queries write different columns into sink `{plan.sink.name}`: {_shown(schema)} and {_shown(plan.input.schema)}",
+                    hint="declare a sink for each, or CAST and name the columns alike",
+                )
+            self.add(Deliver(schema, plan.sink, number), self.visit(plan.input))
+        self.shared.update({node: number for node, number in self.known.items() if self._passing(number)})
+
+    def _passing(self, number: int) -> bool:
+        """True where nothing is kept from a source to here."""
+        v = self.vertices[number]
+        return isinstance(v.config, Enter) or (v.config.stateless and all(map(self._passing, v.inputs)))
+
+    def drop(self, sink: str) -> None:
+        """The queries that write into a sink, with every operator that nobody else reads."""
+        gone = [v for v in self.vertices.values() if isinstance(v.config, Deliver) and v.config.sink.name.lower() == sink.lower()]
+        if not gone:
+            names = {v.config.sink.name for v in self.vertices.values() if isinstance(v.config, Deliver)}
+            raise NameProblem.unknown("query into a sink", sink, sorted(names))
+        read = Counter(producer for v in self.vertices.values() for producer in v.inputs)
+        while gone:
+            v = gone.pop()
+            del self.vertices[v.number]
+            read.subtract(v.inputs)
+            gone += [self.vertices[producer] for producer in dict.fromkeys(v.inputs) if not read[producer]]
 
     def add(self, config: Config, *inputs: int) -> int:
-        self.vertices.append(Vertex(len(self.vertices), config, inputs))
-        return len(self.vertices) - 1
+        self.vertices[self.next] = Vertex(self.next, config, inputs)
+        self.next += 1
+        return self.next - 1
 
     def schema(self, vertex: int) -> pa.Schema:
         return self.vertices[vertex].config.schema
 
     def visit(self, node: Node) -> int:
-        found = self.known.get(node)
-        if found is None:
+        found = self.known.get(node, self.shared.get(node))
+        if found is None or found not in self.vertices:
             found = self.known[node] = self._build(node)
         return found
 

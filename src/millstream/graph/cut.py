@@ -35,6 +35,12 @@ class Cut:
     graph: Graph
     stage_of: dict[int, int]
     crossings: tuple[Crossing, ...] = field(default=())
+    wanted: dict[int, list[Keys]] = field(default_factory=dict)
+    """The key by which each port wants its tuples."""
+    parts: dict[int, list[tuple[str, ...]]] = field(default_factory=dict)
+    """The column lists by which the output of each vertex is spread."""
+    next: int = 0
+    """The number of the next crossing: those of dropped ones are not used again."""
 
     @cached_property
     def stages(self) -> int:
@@ -51,33 +57,44 @@ class Cut:
 
     def path(self, vertex: int) -> list[Vertex]:
         """From a source to a vertex of the ingest part: one operator after the other."""
-        found = [self.graph.vertices[vertex]]
+        found = [self.graph[vertex]]
         while found[-1].inputs:
-            found.append(self.graph.vertices[found[-1].inputs[0]])
+            found.append(self.graph[found[-1].inputs[0]])
         return found[::-1]
 
 
-def cut(graph: Graph) -> Cut:
-    wanted = _wanted(graph)
+def cut(graph: Graph, before: Cut | None = None) -> Cut:
+    """With a cut of the graph as it was before some vertices came and others went: what stayed is cut as it was."""
+    old = before or Cut(graph, {})
+    wanted = _wanted(graph) | {number: keys for number, keys in old.wanted.items() if number in graph.by_number}
     stage_of: dict[int, int] = {}
     parts: dict[int, list[tuple[str, ...]]] = {}
     for v in graph.vertices:
-        if isinstance(v.config, Enter) or (v.config.stateless and stage_of[v.inputs[0]] == INGEST):
+        if v.number in old.stage_of:
+            stage_of[v.number], parts[v.number] = old.stage_of[v.number], old.parts[v.number]
+        elif isinstance(v.config, Enter) or (v.config.stateless and stage_of[v.inputs[0]] == INGEST):
             stage_of[v.number], parts[v.number] = INGEST, []
         else:
             stage_of[v.number] = _stage(v, wanted, stage_of, parts)
             parts[v.number] = _partitions(v, graph, wanted, stage_of, parts)
-    crossings: list[Crossing] = []
+    crossings = [c for c in old.crossings if c.producer in graph.by_number and (c.consumer is None or c.consumer in graph.by_number)]
+    known = {(c.producer, c.consumer, c.port) for c in crossings}
+    number = old.next
     for v in graph.vertices:
         for port, producer in enumerate(v.inputs):
-            if stage_of[producer] != stage_of[v.number]:
+            if stage_of[producer] != stage_of[v.number] and (producer, v.number, port) not in known:
                 keys = wanted[v.number][port]
-                crossings.append(Crossing(len(crossings), producer, v.number, port, keys, stage_of[producer], stage_of[v.number]))
-    return Cut(graph, stage_of, (*crossings, *audits(graph, stage_of, len(crossings))))
+                crossings.append(Crossing(number, producer, v.number, port, keys, stage_of[producer], stage_of[v.number]))
+                number += 1
+    for source in audits(graph, stage_of):
+        if (source, None, 0) not in known:
+            crossings.append(Crossing(number, source, None, 0, None, INGEST, 0))
+            number += 1
+    return Cut(graph, stage_of, tuple(crossings), wanted, parts, number)
 
 
-def audits(graph: Graph, stage_of: dict[int, int], number: int) -> Iterator[Crossing]:
-    """Crossings for streams whose values can be closed and whose tuples are filtered before every gate.
+def audits(graph: Graph, stage_of: dict[int, int]) -> Iterator[int]:
+    """The sources whose values can be closed and whose tuples are filtered before every gate: they need a crossing for a gate alone.
 
     A gate tells that a tuple is late when its value was closed in an earlier unit. Tuples that the queries throw away before
     that must be told of too, whatever the units are.
@@ -86,8 +103,7 @@ def audits(graph: Graph, stage_of: dict[int, int], number: int) -> Iterator[Cros
         reading = [w for w in graph.vertices if stage_of[w.number] == INGEST and _kept(w, graph) == v.number]
         seen = any(stage_of[consumer] != INGEST for w in reading for consumer, _ in graph.consumers[w.number])
         if v.config.stream.closed_columns and not seen:  # type: ignore[attr-defined]
-            yield Crossing(number, v.number, None, 0, None, INGEST, 0)
-            number += 1
+            yield v.number
 
 
 def _kept(v: Vertex, graph: Graph) -> int | None:
@@ -95,7 +111,7 @@ def _kept(v: Vertex, graph: Graph) -> int | None:
     while v.inputs:
         if not v.config.keeps_all:
             return None
-        v = graph.vertices[v.inputs[0]]
+        v = graph[v.inputs[0]]
     return v.number
 
 

@@ -10,7 +10,7 @@ from millstream.core.types import is_hidden
 from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.graph import Graph, Vertex
 from millstream.graph.rules import strategy_of
-from millstream.graph.table import plan_states, table_text
+from millstream.graph.table import StateTable, table_text
 from millstream.operators.aggregate import Aggregate
 from millstream.operators.contract import Config, Keys
 from millstream.operators.distinct import Distinct
@@ -43,9 +43,10 @@ def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
     lines += _list("forks", [f"#{n} to {' and '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()])
     chosen = {v.number: strategy_of(strategy, limit) for v in graph.vertices}
-    if table := plan_states(graph.vertices, chosen):
+    table = StateTable(graph.vertices, chosen)
+    if table.lines:
         at_a_time = f", {limit} tuple{'s' if limit > 1 else ''} at a time" if limit else ""
-        lines += [f"state table ({strategy}{at_a_time}):", *(f"     {line}" for line in table_text(table, chosen))]
+        lines += [f"state table ({strategy}{at_a_time}):", *(f"     {line}" for line in table_text(table))]
     return "\n".join(lines)
 
 

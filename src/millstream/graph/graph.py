@@ -20,9 +20,16 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Graph:
-    """Vertices in topological order: every input of a vertex has a smaller number."""
+    """Vertices in topological order: every input of a vertex has a smaller number. The number of one that was dropped is not used again."""
 
     vertices: tuple[Vertex, ...]
+
+    def __getitem__(self, number: int) -> Vertex:
+        return self.by_number[number]
+
+    @cached_property
+    def by_number(self) -> dict[int, Vertex]:
+        return {v.number: v for v in self.vertices}
 
     @cached_property
     def consumers(self) -> dict[int, list[tuple[int, int]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from millstream.graph.graph import Vertex
 from millstream.graph.rules import Strategy
@@ -39,42 +39,80 @@ class State:
         return "Sink" if self.sink else "NOS"
 
 
-def states(vertices: Sequence[Vertex], breaks: Collection[Arc] = ()) -> dict[int, State]:
-    """The table of the operators among these vertices, broken at some arcs."""
-    inside = {v.number for v in vertices if not isinstance(v.config, (Enter, Deliver))}
-    succs: dict[int, list[int]] = {number: [] for number in inside}
-    preds: dict[int, tuple[int | None, ...]] = {}
-    for v in vertices:
-        if v.number not in inside:
-            continue
-        preds[v.number] = tuple(p if p in inside and (p, v.number) not in breaks else None for p in v.inputs)
-        for producer in dict.fromkeys(preds[v.number]):
-            if producer is not None:
-                succs[producer].append(v.number)
-    return {number: State(number, preds[number], tuple(succs[number])) for number in sorted(inside)}
+class StateTable:
+    """The lines of all operators of a part of a graph. It changes with the graph: one operator costs no more when there are many."""
+
+    def __init__(
+        self, vertices: Iterable[Vertex] = (), strategies: Mapping[int, Strategy] = MappingProxyType({}), breaks: Iterable[Arc] = ()
+    ) -> None:
+        self.lines: dict[int, State] = {}
+        self.strategies = dict(strategies)
+        self.breaks = set(breaks)
+        self._inputs: dict[int, tuple[int, ...]] = {}
+        self._readers: dict[int, list[int]] = {}
+        for v in vertices:
+            self._add(v)
+        self._update(self._inputs)
+
+    def __getitem__(self, operator: int) -> State:
+        return self.lines[operator]
+
+    def __contains__(self, operator: int) -> bool:
+        return operator in self.lines
+
+    def plan(self, strategies: Mapping[int, Strategy], breaks: Iterable[Arc]) -> None:
+        """Other strategies, other break points: every line may be another."""
+        self.strategies, self.breaks = dict(strategies), set(breaks)
+        self._update(self._inputs)
+
+    def change(self, gone: Iterable[Vertex], fresh: Sequence[Vertex], strategies: Mapping[int, Strategy]) -> set[int]:
+        """Operators that go and come; tells whose lines are new."""
+        touched: set[int] = set()
+        for v in gone:
+            touched.update(v.inputs)
+            for producer in dict.fromkeys(v.inputs):
+                self._readers[producer].remove(v.number)
+            for known in (self._inputs, self._readers, self.lines, self.strategies):
+                known.pop(v.number, None)
+        self.strategies.update(strategies)
+        for v in fresh:
+            touched |= {v.number, *v.inputs}
+            self._add(v)
+        near = {reader for number in touched for reader in self._readers.get(number, ()) if self._paths(number, reader)}
+        return self._update(touched | near)
+
+    def _add(self, v: Vertex) -> None:
+        if isinstance(v.config, Enter):
+            return
+        for producer in dict.fromkeys(v.inputs):
+            self._readers.setdefault(producer, []).append(v.number)
+        if not isinstance(v.config, Deliver):
+            self._inputs[v.number] = v.inputs
+
+    def _update(self, operators: Iterable[int]) -> set[int]:
+        found = {number for number in operators if number in self._inputs}
+        for number in sorted(found):
+            preds = tuple(p if p in self._inputs and not self._broken(p, number) else None for p in self._inputs[number])
+            readers = (c for c in self._readers.get(number, ()) if c in self._inputs and not self._broken(number, c))
+            self.lines[number] = State(number, preds, tuple(readers))
+        return found
+
+    def _paths(self, producer: int, consumer: int) -> bool:
+        return any(n in self.strategies and self.strategies[n].paths for n in (producer, consumer))
+
+    def _broken(self, producer: int, consumer: int) -> bool:
+        """At a break point, and where a strategy runs paths only, at every arc at which paths meet or part."""
+        if (producer, consumer) in self.breaks:
+            return True
+        return self._paths(producer, consumer) and (len(self._readers[producer]) > 1 or len(self._inputs[consumer]) > 1)
 
 
-def junctions(vertices: Sequence[Vertex]) -> set[Arc]:
-    """The arcs at which paths meet or part: broken there, a graph falls into paths."""
-    arcs = [(producer, v.number) for v in vertices for producer in v.inputs]
-    out = Counter(producer for producer, _ in arcs)
-    into = Counter(consumer for _, consumer in arcs)
-    return {(producer, consumer) for producer, consumer in arcs if out[producer] > 1 or into[consumer] > 1}
-
-
-def plan_states(vertices: Sequence[Vertex], strategies: Mapping[int, Strategy], breaks: Collection[Arc] = ()) -> dict[int, State]:
-    """The table under these strategies: where one runs paths only, the graph is broken at its junctions."""
-    paths = {number for number, strategy in strategies.items() if strategy.paths}
-    broken = {arc for arc in junctions(vertices) if not paths.isdisjoint(arc)} if paths else set()
-    return states(vertices, broken.union(breaks))
-
-
-def table_text(table: Mapping[int, State], strategies: Mapping[int, Strategy]) -> list[str]:
+def table_text(table: StateTable) -> list[str]:
     """As the paper prints it: a fork stands between a producer and its several consumers."""
     lines = [("state", "pred", "succ", "transition")]
-    for state in table.values():
+    for _, state in sorted(table.lines.items()):
         preds = ", ".join("-" if p is None else _fork(table, p) for p in state.preds) or "-"
-        name = strategies[state.operator].short
+        name = table.strategies[state.operator].short
         if len(state.succs) > 1:
             lines.append((f"#{state.operator}", preds, f"fork #{state.operator}", f"{name}-{state.place}"))
             lines += [(f"fork #{state.operator}", f"#{state.operator}", f"#{succ}", f"{name}-Fork") for succ in state.succs]
@@ -84,5 +122,5 @@ def table_text(table: Mapping[int, State], strategies: Mapping[int, Strategy]) -
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _fork(table: Mapping[int, State], number: int) -> str:
+def _fork(table: StateTable, number: int) -> str:
     return f"fork #{number}" if len(table[number].succs) > 1 else f"#{number}"

@@ -10,5 +10,5 @@ def whole(graph: Graph) -> Cut:
     """A stream crosses once, however many read it: behind its gate the stage has a buffer for all of them."""
     sources = {v.number for v in graph.sources}
     stage_of = {v.number: INGEST if v.number in sources else 0 for v in graph.vertices}
-    crossings = tuple(Crossing(number, source, source, 0, None, INGEST, 0) for number, source in enumerate(sorted(sources)))
+    crossings = tuple(Crossing(source, source, source, 0, None, INGEST, 0) for source in sorted(sources))
     return Cut(graph, stage_of, crossings)

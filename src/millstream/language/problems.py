@@ -9,8 +9,9 @@ from sqlglot.errors import ParseError
 
 from millstream.errors import Place, SyntaxProblem
 
-STATEMENTS = ("CREATE STREAM", "CREATE TABLE", "CREATE SINK", "CREATE VIEW", "CREATE AGGREGATE", "INSERT INTO", "EXPLAIN", "SET")
-OPENERS = ("CREATE", "INSERT", "EXPLAIN", "SET", "SELECT")
+CREATED = ("STREAM", "TABLE", "SINK", "VIEW", "AGGREGATE")
+STATEMENTS = (*(f"CREATE {kind}" for kind in CREATED), "INSERT INTO", "DROP QUERY", "EXPLAIN", "SET")
+OPENERS = ("CREATE", "INSERT", "DROP", "EXPLAIN", "SET", "SELECT")
 WINDOW_HINT = "a window stands after a stream, a subquery or the select list and begins with RANGE, ROWS or NOW"
 
 

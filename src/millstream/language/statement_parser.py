@@ -17,6 +17,7 @@ from millstream.language.statements import (
     CreateStream,
     CreateTable,
     CreateView,
+    DropQuery,
     Explain,
     Insert,
     SetOption,
@@ -47,6 +48,8 @@ class StatementParser(ClauseParser):
             statement = self._create()
         elif self._match_text_seq("INSERT"):
             statement = self._insert()
+        elif self._match_text_seq("DROP", "QUERY"):
+            statement = DropQuery(self.name("sink"), place)
         elif self._match_text_seq("EXPLAIN"):
             statement = self._explain()
         elif self._match_text_seq("SET"):

@@ -103,6 +103,14 @@ class Insert:
 
 
 @dataclass(frozen=True)
+class DropQuery:
+    """No more of the queries that write into a sink."""
+
+    sink: str
+    place: Place
+
+
+@dataclass(frozen=True)
 class Explain:
     form: Literal["logical", "graph", "spark"]
     query: exp.Query | Insert
@@ -118,4 +126,4 @@ class SetOption:
     place: Place
 
 
-Statement: TypeAlias = CreateStream | CreateTable | CreateSink | CreateView | CreateAggregate | Insert | Explain | SetOption
+Statement: TypeAlias = CreateStream | CreateTable | CreateSink | CreateView | CreateAggregate | Insert | DropQuery | Explain | SetOption

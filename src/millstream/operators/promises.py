@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,19 @@ class Closed:
             times = np.full(batch.num_rows, MIN_TIME + 1) if time is None else to_axis(batch.column(time))
             masks.append(times < bounds)
         return np.logical_or.reduce(masks) if masks else None
+
+    def promises(self) -> Iterator[Punctuation]:
+        """Punctuations that say together what was closed."""
+        yield from self.registers.get(self.name, frozenset())
+        for field in self.schema:
+            ranges = self.registers.get(f"{self.name}:{field.name}", ())
+            if ranges:
+                values = tuple(value for low, high in ranges for value in range(low, high + 1))
+                yield Punctuation.of({field.name: OneOf(values)})
+        for name, columns, time in self.registers.get(f"{self.name} tables", frozenset()):
+            for key, bound in self.registers[name].items():
+                patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(columns, key, strict=True)}
+                yield Punctuation.of(patterns if time is None else {**patterns, time: Range(high=bound)})
 
     def broken_by(self, row: pa.RecordBatch) -> Punctuation:
         """A promise that one late tuple breaks."""

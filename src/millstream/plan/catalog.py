@@ -127,6 +127,14 @@ class Names(Generic[T]):
     def names(self) -> list[str]:
         return [spelled for spelled, _ in self._entries.values()]
 
+    def replace(self, name: str, entry: T) -> None:
+        self._entries[name.lower()] = (name, entry)
+
+    def copy(self) -> Names[T]:
+        made: Names[T] = Names(self.kind)
+        made._entries = dict(self._entries)
+        return made
+
     def __iter__(self) -> Iterator[T]:
         return (entry for _, entry in self._entries.values())
 
@@ -140,3 +148,8 @@ class Catalog:
     def __init__(self) -> None:
         self.relations: Names[Stream | Table | CreateView] = Names("stream, table or view")
         self.sinks: Names[SinkEntry] = Names("sink")
+
+    def copy(self) -> Catalog:
+        made = Catalog()
+        made.relations, made.sinks = self.relations.copy(), self.sinks.copy()
+        return made

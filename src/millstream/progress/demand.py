@@ -34,11 +34,11 @@ class Demand:
     def _need(self, number: int, due: Due) -> Need:
         if due.port < 0:
             return self._back(number, due.attribute, due.mark)
-        return self._back(self.graph.vertices[number].inputs[due.port], due.attribute, due.mark)
+        return self._back(self.graph[number].inputs[due.port], due.attribute, due.mark)
 
     def _behind(self, number: int, attribute: str, mark: int) -> dict[str, int]:
         """What leads to the promise `attribute < mark` on the output of a vertex: the way that is complete soonest."""
-        vertex = self.graph.vertices[number]
+        vertex = self.graph[number]
         if not vertex.inputs:
             stream = vertex.config.stream  # type: ignore[attr-defined]
             return {stream.name: mark if attribute == stream.time else MAX_TIME}

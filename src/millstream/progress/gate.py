@@ -45,7 +45,7 @@ class Gate:
     promises about the columns that arrive. Only what it must remember across units is state.
     """
 
-    def __init__(self, guard: Guard, path: Sequence[Config], *, reports: bool, speaks: bool, journal: bool = False) -> None:
+    def __init__(self, guard: Guard, path: Sequence[Config], *, reports: bool = False, speaks: bool, journal: bool = False) -> None:
         self.guard = guard
         self.stream: Stream = guard.stream
         self.path = path
@@ -73,6 +73,17 @@ class Gate:
         """The mark that the stream's own tuples have led to, without enabling timestamps."""
         return int(self.registers.get("tuples' mark", MIN_TIME))
 
+    def promises(self) -> tuple[Punctuation, ...]:
+        """All that the stream has promised so far, as it is told behind the gate."""
+        if self.registers.get("ended", 0):
+            return (Punctuation.end(),)
+        told = list(self.closed.promises())
+        if self.mark > MIN_TIME:
+            told.append(Punctuation.linear(self.stream.time, self.mark))
+        if self.sequence is not None and self.registers.get("rows", 0):
+            told.append(Punctuation.linear(SEQUENCE, int(self.registers["rows"])))
+        return tuple(new for old in told for new in self._translate(old))
+
     def take(self, block: Block, step: Step) -> tuple[Block, list[Broken]]:
         """One block of a unit with the step it ends; the promises that hold after it, and those that it broke."""
         if self.registers.get("unit", -1) != step.unit.number:
@@ -89,6 +100,7 @@ class Gate:
         if step.done:
             self.registers["unit"] = -1  # what comes next, be it an enabling timestamp, begins anew
         if step.ended:
+            self.registers["ended"] = 1
             return Block(batch, (*promises, Punctuation.end())), broken
         if not step.enabling:
             self.registers.raise_to("tuples' mark", step.mark)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from millstream.errors import NameProblem, TypeProblem
+from millstream.graph.graph import Graph
+from millstream.graph.rules import STRATEGIES
+from millstream.graph.table import Arc
+from millstream.operators.edges import Deliver
 from millstream.settings import Settings
+
+CHANGEABLE = tuple(f"execution.{name}" for name in ("strategy", "strategies", "limit", "promises", "breaks", "weights"))
+"""What SET may change while a graph runs."""
+
+_ARC = re.compile(r"#?(\d+)\s*->\s*#?(\d+)")
 
 
 @dataclass(frozen=True)
@@ -16,8 +27,93 @@ class Execution:
     """Tuples that an operator takes before another may run; None for whole blocks."""
     arcs: bool = False
     """Whether promises go over arcs of their own, past the operators that do not need them, or through every operator."""
+    strategies: tuple[tuple[str, str], ...] = ()
+    """By the sink of a query, for the operators that work for it alone."""
+    breaks: tuple[Arc, ...] = ()
+    auto: bool = False
+    """Whether break points are chosen from what operators cost and keep, beside those above."""
+    weights: tuple[tuple[str, int], ...] = ()
+    """By the sink of a query: the share of the time for its component of the graph."""
 
     @classmethod
     def of(cls, settings: Settings) -> Execution:
-        limit, arcs = settings.get("execution.limit") or None, settings.get("execution.promises") == "arcs"
-        return cls(settings.get("execution.strategy"), limit, arcs)
+        breaks = settings.get("execution.breaks")
+        return cls(
+            settings.get("execution.strategy"),
+            settings.get("execution.limit") or None,
+            settings.get("execution.promises") == "arcs",
+            tuple((sink, _strategy(value)) for sink, value in _pairs("execution.strategies", settings)),
+            () if breaks in ("none", "auto") else _arcs(breaks),
+            breaks == "auto",
+            tuple((sink, _weight(value)) for sink, value in _pairs("execution.weights", settings)),
+        )
+
+    def check(self, graph: Graph) -> None:
+        """Names and numbers must be those of the graph."""
+        sinks = {v.config.sink.name.lower(): v.config.sink.name for v in graph.sinks if isinstance(v.config, Deliver)}
+        for what, names in (("execution.strategies", self.strategies), ("execution.weights", self.weights)):
+            for name, _ in names:
+                if name.lower() not in sinks:
+                    raise NameProblem.unknown(f"query into a sink in {what}", name, sorted(sinks.values()))
+        arcs = {(producer, v.number) for v in graph.vertices for producer in v.inputs}
+        for producer, consumer in self.breaks:
+            if (producer, consumer) not in arcs:
+                hint = "EXPLAIN GRAPH shows the numbers of operators and the buffers between them"
+                raise NameProblem(f"there is no buffer from #{producer} to #{consumer} to break at", hint=hint)
+
+    def by_operator(self, graph: Graph) -> dict[int, str]:
+        """The strategies of operators that have one of their own."""
+        if not self.strategies:
+            return {}
+        chosen = {sink.lower(): strategy for sink, strategy in self.strategies}
+        leads: dict[int, set[str]] = {}
+        for v in reversed(graph.vertices):
+            if isinstance(v.config, Deliver):
+                leads[v.number] = {v.config.sink.name.lower()}
+            for producer in v.inputs:
+                leads.setdefault(producer, set()).update(leads.get(v.number, ()))
+        found = {}
+        for number, sinks in leads.items():
+            if len(sinks) == 1 and (sink := next(iter(sinks))) in chosen:
+                found[number] = chosen[sink]
+        return found
+
+    def weight_of(self, graph: Graph, operators: set[int]) -> int:
+        """Of a component: the sum over its queries, which have 1 each unless told otherwise."""
+        weights = {sink.lower(): weight for sink, weight in self.weights}
+        sinks = {v.config.sink.name.lower() for v in graph.sinks if v.number in operators and isinstance(v.config, Deliver)}
+        return sum(weights.get(sink, 1) for sink in sinks) or 1
+
+
+def _pairs(name: str, settings: Settings) -> list[tuple[str, str]]:
+    """`A: x, B: y`."""
+    found = []
+    for part in filter(None, (part.strip() for part in settings.get(name).split(","))):
+        key, colon, value = (text.strip() for text in part.partition(":"))
+        if not (key and colon and value):
+            raise TypeProblem(f"{name} takes pairs such as 'Sink: value, Other: value', not {part!r}")
+        found.append((key, value))
+    return found
+
+
+def _strategy(value: str) -> str:
+    if value not in STRATEGIES:
+        raise NameProblem.unknown("execution.strategies", value, STRATEGIES)
+    return value
+
+
+def _weight(value: str) -> int:
+    if not value.isdigit() or not int(value):
+        raise TypeProblem(f"execution.weights takes whole numbers of at least 1, not {value!r}")
+    return int(value)
+
+
+def _arcs(text: str) -> tuple[Arc, ...]:
+    found = []
+    for part in text.split(","):
+        match = _ARC.fullmatch(part.strip())
+        if match is None:
+            raise TypeProblem(f"execution.breaks takes 'none', 'auto' or buffers such as '2 -> 3, 5 -> 6', not {text!r}")
+        found.append((int(match[1]), int(match[2])))
+    return tuple(found)
+

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
+from millstream.graph.breaks import break_points, fragments, paths
 from millstream.graph.graph import Vertex
 from millstream.graph.rules import EXIT, Next, Rule, Strategy, select, strategy_of
-from millstream.graph.table import Arc, State, plan_states
+from millstream.graph.table import Arc, StateTable
 from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
@@ -16,6 +17,9 @@ from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import Gauge
 from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers
+
+RECONSIDER = 256
+"""Steps after which break points are chosen anew, by what was measured meanwhile."""
 
 
 class Executor:
@@ -31,21 +35,27 @@ class Executor:
         outlets: set[int],
         *,
         execution: Execution = Execution(),  # noqa: B008 (it is frozen)
+        strategies: Mapping[int, str] | None = None,
         journal: bool = False,
     ) -> None:
-        self.limit = execution.limit
         self.book = Book()
-        self.network = Network(vertices, outlet, outlets, self.book, arcs=execution.arcs)
-        self.operators: dict[int, Operator] = {
-            v.number: v.config.build(journal) for v in vertices if not isinstance(v.config, (Enter, Deliver))
-        }
-        self.gauges = {number: Gauge() for number in self.operators}
+        self.network = Network(outlet, outlets, self.book, arcs=execution.arcs)
+        self.journal = journal
+        self.operators: dict[int, Operator] = {}
+        self.gauges: dict[int, Gauge] = {}
         self.letters: list[DeadLetter] = []
         self.on_step: Callable[[int, int, int], None] | None = None
         """Told of each step before its results are seen: the operator, the tuples and the punctuations that it took."""
-        self.strategies: dict[int, Strategy] = {}
-        self.breaks: set[Arc] = set()
-        self.plan(execution.strategy)
+        self.table = StateTable()
+        self.rules: dict[int, tuple[Rule, ...]] = {}
+        self.branches: dict[int, list[tuple[int, int, Head]]] = {}
+        """To the successors by the table; those behind a break point are not among them."""
+        self.turns: dict[int, int] = {}
+        self.slopes: dict[int, float] = {}
+        """Where break points are chosen, how fast the fragment of an operator frees memory: the fastest goes first."""
+        self.steps = self.considered = 0
+        self.execution, self.own = execution, dict(strategies or {})
+        self.change((), vertices)
 
     def put(self, vertex: int, port: int, block: Block) -> None:
         """A block from outside for one port of an operator."""
@@ -55,24 +65,61 @@ class Executor:
         """A block from outside in the name of a vertex: a source."""
         self.network.emit(vertex, block)
 
-    # -- the state table ------------------------------------------------------------------------------------------
+    # -- the graph and the state table ----------------------------------------------------------------------------
 
-    def plan(self, strategy: str | None = None, operators: Collection[int] | None = None, breaks: Collection[Arc] | None = None) -> None:
-        """Give operators (all of them by default) a strategy, and set the break points; between any two steps."""
-        if strategy is not None:
-            chosen = strategy_of(strategy, self.limit)
-            self.strategies.update(dict.fromkeys(self.operators if operators is None else operators, chosen))
-        if breaks is not None:
-            self.breaks = set(breaks)
-        self.table: dict[int, State] = plan_states(list(self.network.vertices.values()), self.strategies, self.breaks)
-        self.rules: dict[int, tuple[Rule, ...]] = {}
-        self.branches: dict[int, list[tuple[int, int, Head]]] = {}
-        """To the successors by the table; those behind a break point are not among them."""
-        self.turns = dict.fromkeys(self.table, 0)
-        for number, state in self.table.items():
-            self.rules[number] = self.strategies[number].at(source=state.source, sink=state.sink)
+    def change(self, gone: Iterable[int], fresh: Sequence[Vertex]) -> None:
+        """Operators that go and come, while nothing is in the buffers of those that go."""
+        left = [self.network.vertices[number] for number in sorted(gone, reverse=True)]
+        for v in left:
+            self.network.disconnect(v.number)
+            for known in (self.operators, self.gauges, self.rules, self.branches, self.turns, self.slopes):
+                known.pop(v.number, None)
+        for v in fresh:
+            self.network.connect(v)
+            if not isinstance(v.config, (Enter, Deliver)):
+                self.operators[v.number] = v.config.build(self.journal)
+                self.gauges[v.number] = Gauge()
+        chosen = {v.number: self._strategy(v.number) for v in fresh if v.number in self.operators}
+        self._assemble(self.table.change(left, fresh, chosen))
+
+    def plan(self, execution: Execution, strategies: Mapping[int, str] | None = None) -> None:
+        """Other strategies and break points; between any two steps."""
+        self.execution, self.own, self.slopes = execution, dict(strategies or {}), {}
+        self.network.use_arcs(execution.arcs)
+        self._plan(execution.breaks)
+
+    def _plan(self, breaks: Iterable[Arc]) -> None:
+        self.table.plan({number: self._strategy(number) for number in self.operators}, breaks)
+        self._assemble(self.operators)
+
+    def _strategy(self, operator: int) -> Strategy:
+        return strategy_of(self.own.get(operator, self.execution.strategy), self.execution.limit)
+
+    def _assemble(self, operators: Iterable[int]) -> None:
+        """Give operators the rules for their lines of the table."""
+        for number in operators:
+            state = self.table[number]
+            self.rules[number] = self.table.strategies[number].at(source=state.source, sink=state.sink)
             succs = set(state.succs)
             self.branches[number] = [branch for branch in self.network.branches[number] if branch[0] in succs]
+            self.turns[number] = 0
+
+    def _choose_breaks(self) -> None:
+        """By what operators have cost and kept so far."""
+        unbroken = StateTable(self.network.vertices.values(), self.table.strategies)
+        breaks, self.slopes = set(self.execution.breaks), {}
+        for path in paths(unbroken.lines):
+            parts = fragments(path, self._selectivity, self._cost, leaves=unbroken[path[-1]].sink)
+            breaks |= break_points(parts)
+            self.slopes.update({number: part.slope for part in parts for number in part.operators})
+        if breaks != self.table.breaks:
+            self._plan(breaks)
+
+    def _selectivity(self, operator: int) -> float:
+        return self.gauges[operator].selectivity
+
+    def _cost(self, operator: int) -> float:
+        return self.gauges[operator].cost
 
     # -- the execution cycle --------------------------------------------------------------------------------------
 
@@ -80,7 +127,10 @@ class Executor:
         """Until nothing can move."""
         pending = self.network.pending
         while pending:
-            self._cycle(next(iter(pending)))
+            if self.execution.auto and self.steps >= self.considered + RECONSIDER:
+                self.considered = self.steps
+                self._choose_breaks()
+            self._cycle(max(pending, key=self.slopes.__getitem__) if self.slopes else next(iter(pending)))
 
     def _cycle(self, start: int) -> None:
         view = _View(self)
@@ -94,18 +144,20 @@ class Executor:
     def _step(self, number: int, taken: int) -> int:
         """One step of an operator; tells how many tuples it took."""
         operator, inputs, gauge = self.operators[number], self.network.inputs[number], self.gauges[number]
+        limit = self.execution.limit
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
             return 0
         began, tuples, punctuations, waiting = self.book.now(), inputs.passed, inputs.punctuations, operator.waiting
         out = Output()
-        operator.step(inputs, out, None if self.limit is None else max(self.limit - taken, 1))
+        operator.step(inputs, out, None if limit is None else max(limit - taken, 1))
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
         tuples, punctuations = inputs.passed - tuples, inputs.punctuations - punctuations
         if self.on_step is not None:
             self.on_step(number, tuples, punctuations)
         now = self.book.now()
+        self.steps += 1
         gauge.steps += 1
         gauge.busy += now - began
         gauge.tuples_in += tuples
@@ -196,4 +248,4 @@ class _View:
 
     @property
     def full(self) -> bool:
-        return self.taken >= (self.executor.limit or 1)
+        return self.taken >= (self.executor.execution.limit or 1)

@@ -58,7 +58,7 @@ class Ingest:
     """The ingest part of a graph for one stream: hosted by a Spark task, or by the one process."""
 
     def __init__(self, cut: Cut, vertex: int, source: Source, batch_size: int) -> None:
-        config = cut.graph.vertices[vertex].config
+        config = cut.graph[vertex].config
         assert isinstance(config, Enter)
         self.stream: Stream = config.stream
         self.source = source

@@ -7,23 +7,29 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.errors import MillstreamError, SinkProblem
+from millstream.errors import MillstreamError, PlanProblem, SinkProblem
+from millstream.graph.build import GraphBuilder
 from millstream.graph.cut import cut
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
 from millstream.io.contract import DeadLetter, Limits, Sink, Source
 from millstream.io.hold import Hold
 from millstream.io.staging import Staging, safe
+from millstream.language import parse
+from millstream.language.statements import DropQuery, Explain, Insert, SetOption, Statement
+from millstream.operators.edges import Deliver
 from millstream.pipeline import Pipeline
+from millstream.plan.bind import bind_insert
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime import scratch
 from millstream.runtime.checkpoint import Checkpoint
-from millstream.runtime.execution import Execution
+from millstream.runtime.control import Control, Request
+from millstream.runtime.execution import CHANGEABLE, Execution
 from millstream.runtime.facts import Facts
 from millstream.runtime.meter import Meter
 from millstream.runtime.status import Status
@@ -43,6 +49,8 @@ class Launch:
     sinks: list[Sink]
     letters: LetterBox
     settings: Settings
+    pipeline: Pipeline
+    builder: GraphBuilder
     checkpoint: Checkpoint | None = None
     holds: list[Hold] = field(default_factory=list)
 
@@ -81,20 +89,31 @@ class Launch:
     @classmethod
     def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None) -> Launch:
         run = None if checkpoint is None else checkpoint.run
-        graph = pipeline.graph()
-        streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
-        sources = {stream.name: _source(stream) for stream in streams}
-        entries: dict[int, tuple[SinkEntry, Sink]] = {}
-        for vertex in graph.sinks:
-            config = vertex.config
-            entry: SinkEntry = config.sink  # type: ignore[attr-defined]
-            number: int = config.number  # type: ignore[attr-defined]
-            if number not in entries:
-                entries[number] = (entry, _sink(entry, vertex.config.schema, run))
-        sinks = [entries[number][1] for number in sorted(entries)]
+        builder = pipeline.builder()
+        graph = builder.graph
+        sources, sinks = _sources(graph, {}), _sinks(graph, [], run)
         _keep_apart(sources.values(), sinks)
+        Execution.of(pipeline.settings).check(graph)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
-        return cls(graph, sources, sinks, letters, pipeline.settings, checkpoint)
+        return cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, checkpoint)
+
+    def change(self, text: str, variables: Mapping[str, str] | None = None, file: str | None = None) -> None:
+        """Take in statements while the run goes on. A text that is wrong anywhere changes nothing."""
+        pipeline, builder = self.pipeline.copy(), self.builder.copy()
+        for statement in parse(text, variables=variables, file=file):
+            try:
+                _change(statement, pipeline, builder)
+            except MillstreamError as problem:
+                raise problem.at(statement.place) from None
+        graph, run = builder.graph, None if self.checkpoint is None else self.checkpoint.run
+        if not graph.vertices:
+            raise PlanProblem("no query would be left", hint="stop the run instead")
+        Execution.of(pipeline.settings).check(graph)
+        sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run)
+        _keep_apart(sources.values(), sinks)
+        self.holds += [sink.hold() for sink in sinks[len(self.sinks) :] if isinstance(sink, FileSink)]
+        self.graph, self.sources, self.sinks = graph, sources, sinks
+        self.pipeline, self.builder, self.settings = pipeline, builder, pipeline.settings
 
     def written(self, counts: Mapping[int, int]) -> dict[str, int]:
         """Tuples by sink name."""
@@ -126,14 +145,50 @@ class Launch:
         return [sink.staging for sink in self.sinks if isinstance(sink, FileSink)]
 
 
+def _change(statement: Statement, pipeline: Pipeline, builder: GraphBuilder) -> None:
+    """One statement that comes while the graph runs."""
+    match statement:
+        case Insert():
+            bound = bind_insert(statement.sink, statement.query, pipeline.catalog, statement.place)
+            builder.insert(pipeline.plans([bound]))
+            pipeline.queries.append(bound)
+        case DropQuery():
+            pipeline.drop(statement.sink)
+            builder.drop(statement.sink)
+        case Explain():
+            raise PlanProblem("a run explains nothing", hint="use `millstream explain`")
+        case SetOption() if statement.name not in CHANGEABLE:
+            raise PlanProblem(f"{statement.name} can not be changed while queries run", hint=f"what can is {', '.join(CHANGEABLE)}")
+        case _:
+            pipeline.add(statement)
+
+
+def _sources(graph: Graph, known: Mapping[str, Source]) -> dict[str, Source]:
+    """Of the streams that are read; those that are open stay so."""
+    streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
+    return {stream.name: known[stream.name] if stream.name in known else _source(stream) for stream in streams}
+
+
+def _sinks(graph: Graph, known: Sequence[Sink], run: str | None) -> list[Sink]:
+    """By their numbers; those that are open stay so, though nobody may write to them any more."""
+    found = dict(enumerate(known))
+    for vertex in graph.sinks:
+        config = vertex.config
+        assert isinstance(config, Deliver)
+        if config.number not in found:
+            found[config.number] = _sink(config.sink, config.schema, run)
+    return [found[number] for number in sorted(found)]
+
+
 def run_local(
     launch: Launch,
     *,
     stop: threading.Event | None = None,
     on_status: Callable[[Status], None] | None = None,
     clock: Clock | None = None,
+    control: Control | None = None,
 ) -> Status:
-    """In this process, until every stream has ended or `stop` is set."""
+    """In this process, until every stream has ended or `stop` is set; `control` may bring changes meanwhile."""
     from millstream.runtime.local.run import LocalRun, Progress
 
     settings = launch.settings
@@ -149,6 +204,10 @@ def run_local(
 
     meter = Meter()
 
+    def change(request: Request) -> None:
+        launch.change(request.text, request.variables, request.file)
+        run.change(launch.graph, launch.sources, launch.sinks, Execution.of(launch.settings))
+
     def status(p: Progress) -> Status:
         written = launch.written(p.written)
         made = Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
@@ -157,8 +216,11 @@ def run_local(
         return made
 
     try:
-        final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p))))
+        between = None if control is None else lambda: control.serve(change)
+        final = status(run.run(stop, None if on_status is None else lambda p: on_status(status(p)), between))
     finally:
+        if control is not None:
+            control.close()
         launch.close()
     final.stopped = stop is not None and stop.is_set()
     return _with_letters(final, launch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from millstream.core.block import Block, empty_batch
 from millstream.graph.enhanced import TsmArc, tsm_arcs
@@ -22,7 +22,7 @@ Place = int | tuple[int, int]
 class Network:
     """Between the operators of one part of a graph; `outlets` are the vertices whose output leaves it."""
 
-    def __init__(self, vertices: Sequence[Vertex], outlet: Outlet, outlets: set[int], book: Book, *, arcs: bool) -> None:
+    def __init__(self, outlet: Outlet, outlets: set[int], book: Book, *, arcs: bool) -> None:
         self.outlet = outlet
         self.outlets = outlets
         self.book = book
@@ -41,11 +41,10 @@ class Network:
         """Those of the enhanced query graph, as far as they were asked for. None: promises go as tuples do."""
         self.woken: dict[int, list[int]] = {}
         """Operators to which a vertex has sent a promise over an arc, and which have not run since."""
-        for v in vertices:
-            self.connect(v)
 
     def connect(self, v: Vertex) -> None:
         """One more vertex, behind those that are there."""
+        self._forget_arcs()
         self.vertices[v.number] = v
         self.buffers[v.number] = Buffer(self.book)
         self.branches[v.number] = []
@@ -60,6 +59,38 @@ class Network:
                 self.doors[v.number, port] = Buffer(self.book)
                 heads.append(self.doors[v.number, port].head())
         self.inputs[v.number] = Inputs(heads)
+
+    def disconnect(self, number: int) -> None:
+        """One vertex less, which nobody reads any more; what it has not taken is not held for it any longer."""
+        self._forget_arcs()
+        v = self.vertices.pop(number)
+        if number in self.inputs:
+            for port, head in enumerate(self.inputs.pop(number).heads):
+                head.leave()
+                self.doors.pop((number, port), None)
+                if v.inputs[port] in self.branches:
+                    self.branches[v.inputs[port]] = [b for b in self.branches[v.inputs[port]] if b[2] is not head]
+        del self.buffers[number], self.branches[number]
+        self.pending.pop(number, None)
+        self.woken.pop(number, None)
+        for woken in self.woken.values():
+            woken[:] = [other for other in woken if other != number]
+        self.marks = {arc: marks for arc, marks in self.marks.items() if number not in arc}
+
+    def use_arcs(self, arcs: bool) -> None:
+        """Whether promises go over arcs of their own from now on."""
+        if arcs != (self.arcs is not None):
+            self.arcs = {} if arcs else None
+
+    def _forget_arcs(self) -> None:
+        if self.arcs:
+            self.arcs = {}
+
+    def tell(self, vertex: int, port: int, promises: Block) -> None:
+        """Promises for one input alone: what its producer has promised before there was somebody to hear it."""
+        if promises.punctuations:
+            self.inputs[vertex].heads[port].activate(promises)
+            self.pending[vertex] = None
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millstream.core.block import Block
+from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
+from millstream.core.punctuation import Punctuation
 from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
-from millstream.operators.edges import Deliver
+from millstream.operators.edges import Deliver, Enter
 from millstream.operators.union import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
@@ -34,11 +36,22 @@ class RunningStage:
         execution: Execution = Execution(),  # noqa: B008 (it is frozen)
         journal: bool = False,
     ) -> None:
-        self.cut = cut
+        self.stage, self.bucket, self.buckets, self.journal = stage, bucket, buckets, journal
         self.on_result = on_result
         self.on_crossing = on_crossing
-        entering = [cut.graph.vertices[c.producer] for c in cut.into(stage) if c.consumer == c.producer]
-        members = [*entering, *cut.members(stage)]
+        self.gates: dict[int, Gate] = {}
+        self.gathers: dict[int, Promises] = {}
+        self.broken: list[Broken] = []
+        members = self._wire(cut)
+        self.executor = Executor(
+            members, self._outlet, self.outlets, execution=execution, strategies=execution.by_operator(cut.graph), journal=journal
+        )
+
+    def _wire(self, cut: Cut) -> list[Vertex]:
+        """Gates and gathers for what comes in, outlets for what goes out; tells who is in between."""
+        self.cut = cut
+        entering = [cut.graph[c.producer] for c in cut.into(self.stage) if c.consumer == c.producer]
+        members = [*entering, *cut.members(self.stage)]
         self.sinks: dict[int, list[Deliver]] = {}
         for v in members:
             if isinstance(v.config, Deliver):
@@ -46,21 +59,53 @@ class RunningStage:
         inside = {v.number for v in members}
         self.leaving: dict[int, list[Crossing]] = {}
         for crossing in cut.crossings:
-            if crossing.from_stage == stage:
+            if crossing.from_stage == self.stage:
                 self.leaving.setdefault(crossing.producer, []).append(crossing)
-        outlets = set(self.leaving) | {p for p in self.sinks if p in inside}
-        self.executor = Executor(members, self._outlet, outlets, execution=execution, journal=journal)
-        self.gates: dict[int, Gate] = {}
-        self.gathers: dict[int, Promises] = {}
+        self.outlets = set(self.leaving) | {p for p in self.sinks if p in inside}
         reports = reporters(cut)
-        for crossing in cut.into(stage):
-            if crossing.from_stage == INGEST:
+        for crossing in cut.into(self.stage):
+            if crossing.from_stage != INGEST:
+                self.gathers.setdefault(crossing.number, Promises(self.buckets, self.journal))
+            elif crossing.number not in self.gates:
                 guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]
-                reporting = reports[guard.stream.name] == crossing.number
-                self.gates[crossing.number] = Gate(guard, path, reports=reporting, speaks=bucket == 0, journal=journal)
-            else:
-                self.gathers[crossing.number] = Promises(buckets, journal)
-        self.broken: list[Broken] = []
+                self.gates[crossing.number] = Gate(guard, path, speaks=self.bucket == 0, journal=self.journal)
+        into = {crossing.number for crossing in cut.into(self.stage)}
+        self.gates = {number: gate for number, gate in self.gates.items() if number in into}
+        self.gathers = {number: promises for number, promises in self.gathers.items() if number in into}
+        for number, gate in self.gates.items():
+            gate.reports = reports[gate.stream.name] == number
+        return members
+
+    # -- change while it runs -------------------------------------------------------------------------------------
+
+    def change(self, cut: Cut, execution: Execution) -> None:
+        """Go on with a graph of more or fewer operators: those that stay keep their state, new ones hear what has been promised.
+
+        For the whole of a graph in one process, where a stream crosses once (`whole`).
+        """
+        before = set(self.executor.network.vertices)
+        members = {v.number: v for v in self._wire(cut)}
+        self.executor.network.outlets = self.outlets
+        fresh = [v for number, v in members.items() if number not in before]
+        own = execution.by_operator(cut.graph)
+        self.executor.own = own
+        self.executor.change(before - members.keys(), fresh)
+        if execution != self.executor.execution or own:
+            self.executor.plan(execution, own)
+        for v in fresh:
+            for port, producer in enumerate(v.inputs):
+                if producer in before and not isinstance(v.config, Deliver):
+                    nothing = empty_batch(cut.graph[producer].config.schema)
+                    self.executor.network.tell(v.number, port, Block(nothing, self._promised(producer)))
+
+    def _promised(self, vertex: int) -> tuple[Punctuation, ...]:
+        """What has been promised behind a vertex from which nothing is kept back to its source."""
+        v = self.cut.graph[vertex]
+        if isinstance(v.config, Enter):
+            return self.gates[vertex].promises()
+        return tuple(new for old in self._promised(v.inputs[0]) for new in v.config.translate(old))
+
+    # -- blocks ---------------------------------------------------------------------------------------------------
 
     def arrive(self, crossing: Crossing, block: Block, step: Step) -> None:
         """A block of a source's unit; units must come in order."""
@@ -79,7 +124,7 @@ class RunningStage:
         if crossing.consumer == crossing.producer:
             self.executor.emit(crossing.producer, block)
             return
-        consumer = self.cut.graph.vertices[crossing.consumer]
+        consumer = self.cut.graph[crossing.consumer]
         if isinstance(consumer.config, Deliver):
             self.on_result(consumer.config.number, block)
             return

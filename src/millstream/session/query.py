@@ -16,12 +16,16 @@ from millstream.errors import MillstreamError
 from millstream.io import MemorySink
 from millstream.pipeline import Pipeline, sketch
 from millstream.plan import nodes
+from millstream.runtime.control import Control
 from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
 
 if TYPE_CHECKING:
     from millstream.graph.graph import Graph
+
+
+Run = Callable[[threading.Event, Callable[[Status], None], Control], Status]
 
 
 class Plan(str):
@@ -62,20 +66,23 @@ class Query(Pictured):
         queries: Sequence[nodes.Insert],
         sink: MemorySink,
         letters: LetterList,
-        run: Callable[[threading.Event, Callable[[Status], None]], Status],
+        run: Run,
     ) -> None:
         self._pipeline, self._queries, self._sink, self._letters = pipeline, queries, sink, letters
         self._stop = threading.Event()
+        self._control = Control()
         self._status = Status()
         self._problem: BaseException | None = None
         self._thread = threading.Thread(target=self._work, args=(run,), name="millstream-query", daemon=True)
         self._thread.start()
 
-    def _work(self, run: Callable[[threading.Event, Callable[[Status], None]], Status]) -> None:
+    def _work(self, run: Run) -> None:
         try:
-            self._note(run(self._stop, self._note))
+            self._note(run(self._stop, self._note, self._control))
         except BaseException as problem:
             self._problem = problem
+        finally:
+            self._control.close()
 
     def _note(self, status: Status) -> None:
         self._status = status
@@ -87,6 +94,13 @@ class Query(Pictured):
     def metrics(self) -> Status:
         """How far it is: tuples in and out, low-water marks, state, dead letters, seconds."""
         return self._status
+
+    def change(self, text: str, /, **variables: object) -> None:
+        """Take in statements while it runs: SET execution.*, INSERT and what it needs, DROP QUERY. Nothing is lost or repeated.
+
+        Returns when they have taken effect. A wrong text raises what is wrong and changes nothing.
+        """
+        self._control.ask(text, {name: str(value) for name, value in variables.items()})
 
     @property
     def letters(self) -> list[DeadLetter]:

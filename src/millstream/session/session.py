@@ -21,6 +21,7 @@ from millstream.pipeline import Pipeline
 from millstream.plan import nodes
 from millstream.plan.bind import bind_query
 from millstream.plan.catalog import SinkEntry, Stream, Table
+from millstream.runtime.control import Control
 from millstream.runtime.launch import Launch, run_local, run_spark
 from millstream.runtime.status import Status
 from millstream.session.handle import StreamHandle, plain
@@ -141,11 +142,12 @@ class Session:
         checkpoint: str | None = None,
         stop: threading.Event | None = None,
         on_status: Callable[[Status], None] | None = None,
+        control: Control | None = None,
     ) -> Status:
-        """Run every INSERT until its streams have ended, or until `stop` is set."""
+        """Run every INSERT until its streams have ended, or until `stop` is set; `control` brings changes meanwhile."""
         launch = launch or self.prepare(checkpoint)
         if self.runtime == "local":
-            return run_local(launch, stop=stop, on_status=on_status)
+            return run_local(launch, stop=stop, on_status=on_status, control=control)
         return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status)
 
     def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
@@ -158,7 +160,7 @@ class Session:
         if not self.pipeline.settings.get("dead_letters.path"):
             launch.letters = letters  # type: ignore[assignment]
 
-        def run(stop: threading.Event, on_status: Callable[[Status], None]) -> Status:
-            return self.run(launch=launch, stop=stop, on_status=on_status)
+        def run(stop: threading.Event, on_status: Callable[[Status], None], control: Control) -> Status:
+            return self.run(launch=launch, stop=stop, on_status=on_status, control=control)
 
         return Query(alone, [insert], sink, letters, run)

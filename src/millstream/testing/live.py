@@ -9,15 +9,16 @@ import pyarrow as pa
 from millstream.core.clock import ManualClock
 from millstream.core.letters import DeadLetter
 from millstream.errors import NameProblem
-from millstream.io import ListSource
+from millstream.io import ListSource, MemorySink
 from millstream.language.durations import microseconds
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
+from millstream.runtime.execution import Execution
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
 from millstream.runtime.visible import visible
 from millstream.session.rows import Rows, to_batch
-from millstream.testing.run import collected, stand_ins
+from millstream.testing.run import stand_ins
 
 
 class Live:
@@ -42,11 +43,13 @@ class Live:
         def source(stream: Stream) -> ListSource:
             return ListSource(stream.name, stream.read_schema, ended=False)
 
-        self._pipeline, self._sinks, self._streams = stand_ins(pipeline, source)
-        launch = Launch.prepare(self._pipeline)
-        self._run = LocalRun(launch.graph, launch.sources, launch.sinks, clock=self.clock, on_letters=self.letters.extend)
-        for number, sink in enumerate(launch.sinks):
-            self._run.writers[number] = sink.writer(visible(self._run.schemas[number]), "00000", None)
+        self._pipeline, _, self._streams = stand_ins(pipeline, source)
+        self._launch = launch = Launch.prepare(self._pipeline)
+        execution = Execution.of(launch.settings)
+        self._run = LocalRun(
+            launch.graph, launch.sources, launch.sinks, clock=self.clock, execution=execution, on_letters=self.letters.extend
+        )
+        self._run.open()
 
     def push(self, stream: str, rows: Rows) -> None:
         """Tuples arrive, and everything that can run does."""
@@ -68,12 +71,20 @@ class Live:
         self.clock.advance(by)
         self._settle()
 
+    def change(self, text: str) -> None:
+        """Statements take effect, as `query.change` has it; a sink that they create must be in memory."""
+        launch = self._launch
+        launch.change(text)
+        self._run.change(launch.graph, launch.sources, launch.sinks, Execution.of(launch.settings))
+        self._settle()
+
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """What a sink (the only one, when there is one) has got so far."""
         return self.to_arrow(sink).to_pylist()  # type: ignore[no-any-return]
 
     def to_arrow(self, sink: str | None = None) -> pa.Table:
-        tables = collected(self._pipeline, self._sinks)
+        found = [sink for sink in self._launch.sinks if isinstance(sink, MemorySink)]
+        tables = {sink.name: _columns(sink.to_arrow(), self._run.schemas[number]) for number, sink in enumerate(found)}
         if sink is None and len(tables) == 1:
             return next(iter(tables.values()))
         if sink not in tables:
@@ -96,3 +107,8 @@ class Live:
             pass
         for writer in self._run.writers.values():
             writer.flush()
+
+
+def _columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """One that got nothing still has its columns."""
+    return table if table.schema.names else visible(schema).empty_table()

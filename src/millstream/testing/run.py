@@ -133,7 +133,10 @@ def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tup
     for query in pipeline.queries:
         sink = sinks.setdefault(query.sink.name, MemorySink(query.sink.name))
         queries.append(nodes.Insert(_with_streams(query.input, streams), SinkEntry(query.sink.name, {}, None, sink)))
-    return Pipeline(pipeline.catalog, pipeline.settings, queries), sinks, streams
+    catalog = pipeline.catalog.copy()
+    for name, stream in streams.items():
+        catalog.relations.replace(name, stream)
+    return Pipeline(catalog, pipeline.settings, queries), sinks, streams
 
 
 def collected(pipeline: Pipeline, sinks: Mapping[str, MemorySink]) -> dict[str, pa.Table]:

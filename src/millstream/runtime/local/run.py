@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
 from millstream.graph.components import components
+from millstream.graph.cut import Cut
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
@@ -64,29 +67,74 @@ class LocalRun:
         self.on_letters = on_letters
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
-        self.demand = Demand(graph)
-        self.feeds: list[Feed] = []
-        for vertex in graph.sources:
-            stream = vertex.config.stream  # type: ignore[attr-defined]
-            self.feeds.append(Feed(Ingest(cut, vertex.number, sources[stream.name], batch_size), self.clock))
-        self.by_name = {feed.ingest.stream.name: feed for feed in self.feeds}
-        self.scheduler = Scheduler(self._components(graph))
-        self.schemas = {v.config.number: v.config.schema for v in graph.sinks}  # type: ignore[attr-defined]
+        self.batch_size = batch_size
+        self.by_name: dict[str, Feed] = {}
+        self.scheduler = Scheduler()
+        self.schemas: dict[int, pa.Schema] = {}
         self.writers: dict[int, Writer] = {}
+        self._follow(cut, sources, execution)
         self.progress = Progress()
         self.watch = Watch()
         self.began = time.monotonic()
 
-    def run(self, stop: threading.Event | None = None, on_progress: Callable[[Progress], None] | None = None) -> Progress:
-        """Until every stream has ended or `stop` is set."""
-        try:
-            for number, sink in enumerate(self.sinks):
+    @property
+    def feeds(self) -> list[Feed]:
+        return list(self.by_name.values())
+
+    def _follow(self, cut: Cut, sources: dict[str, Source], execution: Execution) -> None:
+        """Read the streams of this graph, and share the time among its components."""
+        graph = cut.graph
+        self.demand = Demand(graph)
+        feeds = {}
+        for vertex in graph.sources:
+            stream = vertex.config.stream  # type: ignore[attr-defined]
+            old = self.by_name.get(stream.name)
+            if old is not None and old.ingest.vertex == vertex.number:
+                feeds[stream.name] = old
+            else:
+                feeds[stream.name] = Feed(Ingest(cut, vertex.number, sources[stream.name], self.batch_size), self.clock)
+        self.by_name = feeds
+        parts = components(graph.vertices)
+        self.scheduler = Scheduler([self._component(part, execution.weight_of(graph, part)) for part in parts])
+        self.schemas.update({v.config.number: v.config.schema for v in graph.sinks})  # type: ignore[attr-defined]
+
+    def _component(self, operators: set[int], weight: int) -> Component:
+        """One that there was goes on with the time it has had."""
+        same = [known for known in self.scheduler.components if not operators.isdisjoint(known.operators)]
+        used = max((known.turn for known in same), default=0.0) * weight
+        return Component([feed for feed in self.feeds if feed.ingest.vertex in operators], weight, used, operators)
+
+    def change(self, graph: Graph, sources: dict[str, Source], sinks: list[Sink], execution: Execution) -> None:
+        """Between two steps: go on with another graph. Operators that stay keep their state; new queries see what comes from now on."""
+        cut = whole(graph)
+        self.stage.change(cut, execution)
+        self._follow(cut, sources, execution)
+        self.sinks = sinks
+        self.open()
+        self.stage.run()
+
+    def open(self) -> None:
+        """Begin to write to the sinks that are not written to yet."""
+        for number, sink in enumerate(self.sinks):
+            if number not in self.writers:
                 self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
+
+    def run(
+        self,
+        stop: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        between: Callable[[], None] | None = None,
+    ) -> Progress:
+        """Until every stream has ended or `stop` is set; `between` two steps whatever it says may be changed."""
+        try:
+            self.open()
             told = flushed = time.monotonic()
             pause = IDLE[0]
             while not all(feed.ended for feed in self.feeds):
                 if stop is not None and stop.is_set():
                     break
+                if between is not None:
+                    between()
                 idle = not self.step()
                 now = time.monotonic()
                 if idle or now - flushed > FLUSH:
@@ -107,12 +155,6 @@ class LocalRun:
             for writer in self.writers.values():
                 writer.abort()
             raise
-
-    def _components(self, graph: Graph) -> list[Component]:
-        found = []
-        for part in components(graph.vertices):
-            found.append(Component([feed for feed in self.feeds if feed.ingest.vertex in part], operators=part))
-        return found
 
     def step(self) -> bool:
         """Let one component read a piece and run until nothing can move; False when nothing was there to read."""

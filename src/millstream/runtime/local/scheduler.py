@@ -25,7 +25,7 @@ class Component:
 class Scheduler:
     """Stride scheduling: whoever has had least for its weight goes first; who has slept does not get back what it did not use."""
 
-    def __init__(self, components: Sequence[Component]) -> None:
+    def __init__(self, components: Sequence[Component] = ()) -> None:
         self.components = list(components)
         self.awake: set[Component] = set()
 
