@@ -48,15 +48,17 @@ class Execution:
             tuple((sink, _weight(value)) for sink, value in _pairs("execution.weights", settings)),
         )
 
-    def check(self, graph: Graph) -> None:
-        """Names and numbers must be those of the graph."""
+    def check(self, graph: Graph, before: Execution | None = None) -> None:
+        """Names and numbers must be those of the graph, but for what was said before of a query that has gone since."""
+        before = before or Execution()
         sinks = {v.config.sink.name.lower(): v.config.sink.name for v in graph.sinks if isinstance(v.config, Deliver)}
-        for what, names in (("execution.strategies", self.strategies), ("execution.weights", self.weights)):
-            for name, _ in names:
+        told = ("execution.strategies", self.strategies, before.strategies), ("execution.weights", self.weights, before.weights)
+        for what, names, known in told:
+            for name, _ in set(names).difference(known):
                 if name.lower() not in sinks:
                     raise NameProblem.unknown(f"query into a sink in {what}", name, sorted(sinks.values()))
         arcs = {(producer, v.number) for v in graph.vertices for producer in v.inputs}
-        for producer, consumer in self.breaks:
+        for producer, consumer in set(self.breaks).difference(before.breaks):
             if (producer, consumer) not in arcs:
                 hint = "EXPLAIN GRAPH shows the numbers of operators and the buffers between them"
                 raise NameProblem(f"there is no buffer from #{producer} to #{consumer} to break at", hint=hint)

@@ -108,7 +108,7 @@ class Launch:
         graph, run = builder.graph, None if self.checkpoint is None else self.checkpoint.run
         if not graph.vertices:
             raise PlanProblem("no query would be left", hint="stop the run instead")
-        Execution.of(pipeline.settings).check(graph)
+        Execution.of(pipeline.settings).check(graph, Execution.of(self.settings))
         sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run)
         _keep_apart(sources.values(), sinks)
         self.holds += [sink.hold() for sink in sinks[len(self.sinks) :] if isinstance(sink, FileSink)]
