@@ -32,6 +32,7 @@ SETTINGS = {
         Setting("execution.promises", "tuples", str, "whether promises go as tuples do or over arcs", ("tuples", "arcs")),
         Setting("execution.batch", 65536, int, "tuples a source reads at once", least=1),
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
+        Setting("execution.stages", 0, int, "stages that there are at least on Spark, for queries that come later", most=64),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millstream.core.letters import DeadLetter
+from millstream.graph.graph import Graph
 from millstream.graph.rules import STRATEGIES
+from millstream.io import MemorySink
 from millstream.language.statements import Ets
+from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
-from millstream.testing import Live
+from millstream.runtime.launch import Launch
+from millstream.runtime.status import Status
+from millstream.testing import Live, run
 from tests.oracle import duck, queries
+from tests.oracle.buckets import Host
 from tests.oracle.cases import FAMILIES, TABLE, Case, make_case
 from tests.oracle.streams import StreamSpec
-from tests.oracle.watch import watched
+from tests.oracle.watch import Watch, watched
 
-chances = st.randoms(use_true_random=False)
 EXAMPLES = max(1, settings.default.max_examples // 8)
 
 
@@ -44,8 +52,7 @@ def expected(case: Case, query: queries.Query, since: dict[str, int]) -> list[du
     return duck.answer(tables, query.duck, queries.views([s.name for s in case.streams]))
 
 
-def set_at_random(r: random.Random, live: Live) -> str:
-    graph = live._launch.graph
+def set_at_random(r: random.Random, graph: Graph) -> str:
     arcs = [f"{producer} -> {v.number}" for v in graph.vertices for producer in v.inputs]
     sinks = [v.config.sink.name for v in graph.sinks]  # type: ignore[attr-defined]
     value: Any
@@ -62,8 +69,8 @@ def set_at_random(r: random.Random, live: Live) -> str:
     return f"SET execution.{name} = {value!r}"
 
 
-class Play:
-    """One case: its query runs from the beginning, `later` comes at some time, `guest` comes and goes."""
+class Story:
+    """One case: its queries run from the beginning, `later` comes at some time, `guest` comes and goes, settings change."""
 
     def __init__(self, r: random.Random, family: str) -> None:
         self.r = r
@@ -72,75 +79,115 @@ class Play:
         closing = family in ("closed", "punctuated")  # whose keys may be texts
         others = ["scan"] if closing else [f for f in FAMILIES if f not in ("closed", "punctuated")]
         self.later, self.guest = (FAMILIES[r.choice([family, *others])](r, names) for _ in range(2))
-        pipeline = self.case.pipeline()
-        for stream in list(pipeline.catalog.relations):
-            if isinstance(stream, Stream):  # an enabling timestamp would make tuples late, by a clock that stands still
-                pipeline.catalog.relations.replace(stream.name, replace(stream, ets=Ets("none")))
-        self.live = Live(pipeline)
-        self.pushed = dict.fromkeys(names, 0)
+        moments = sum(len(s.rows) for s in self.case.streams) // 4 + 2
+        self.come, self.guests = r.randrange(moments), sorted(r.sample(range(moments + 1), 2))
+        self.last = max(self.come, *self.guests)
+        self.moment = 0
         self.since: dict[str, int] = {}
         self.again: set[str] = set()
         self.log: list[str] = []
 
-    def change(self, text: str) -> None:
-        self.log.append(f"after {self.pushed}: {text}")
-        self.live.change(text)
+    def pipeline(self) -> Pipeline:
+        pipeline = self.case.pipeline()
+        for stream in list(pipeline.catalog.relations):
+            if isinstance(stream, Stream):  # an enabling timestamp would make tuples late, by a clock that stands still
+                pipeline.catalog.relations.replace(stream.name, replace(stream, ets=Ets("none")))
+        return pipeline
 
-    def read(self) -> set[str]:
-        return {v.config.stream.name for v in self.live._launch.graph.sources}  # type: ignore[attr-defined]
+    def between(self, launch: Launch, change: Callable[[str], None], came: dict[str, int]) -> None:
+        """Between two steps, when so many tuples of each stream have come."""
 
-    def insert(self, sink: str, query: queries.Query) -> dict[str, int]:
-        """Tells from which tuple on it sees each stream: one that nobody reads is read from its beginning."""
-        read = self.read()
-        self.change(f"CREATE SINK {sink} WITH (connector = 'memory'); INSERT INTO {sink} {query.ours};")
-        self.again |= self.read() - read
-        return {name: number if name in read else 0 for name, number in self.pushed.items()}
+        def changed(text: str) -> None:
+            self.log.append(f"after {came}: {text}")
+            change(text)
 
-    def push(self) -> None:
-        r = self.r
-        stream = r.choice([s for s in self.case.streams if self.pushed[s.name] < len(s.rows)])
-        first = self.pushed[stream.name]
-        last = min(len(stream.rows), first + r.choice([1, 2, 5, 20]))
-        self.pushed[stream.name] = last
-        self.live.push(stream.name, stream.table(list(stream.rows[first:last])))
+        def insert(sink: str, query: queries.Query) -> dict[str, int]:
+            """Tells from which tuple on it sees each stream: one that nobody reads is read from its beginning."""
+            read = _read(launch)
+            changed(f"CREATE SINK {sink} WITH (connector = 'memory'); INSERT INTO {sink} {query.ours};")
+            self.again |= _read(launch) - read
+            return {s.name: came[s.name] if s.name in read else 0 for s in self.case.streams}
 
-    def play(self) -> None:
-        r = self.r
-        moments = sum(len(s.rows) for s in self.case.streams) // 3 + 2
-        come, guest = r.randrange(moments), sorted(r.sample(range(moments + 1), 2))
-        moment = 0
-        while any(self.pushed[s.name] < len(s.rows) for s in self.case.streams) or moment <= max(come, *guest):
-            if moment == come:
-                self.since = self.insert("Later", self.later)
-            if moment == guest[0]:
-                self.insert("Guest", self.guest)
-            if moment == guest[1]:
-                self.change("DROP QUERY Guest")
-            if r.random() < 0.5:
-                self.change(set_at_random(r, self.live))
-            if any(self.pushed[s.name] < len(s.rows) for s in self.case.streams):
-                self.push()
-            moment += 1
-        self.live.end()
+        if self.moment == self.come:
+            self.since = insert("Later", self.later)
+        if self.moment == self.guests[0]:
+            insert("Guest", self.guest)
+        if self.moment == self.guests[1]:
+            changed("DROP QUERY Guest")
+        if self.r.random() < 0.5:
+            changed(set_at_random(self.r, launch.graph))
+        self.moment += 1
 
-    def check(self) -> None:
+    def check(self, launch: Launch, letters: Iterable[DeadLetter]) -> None:
         story = "\n".join([str(self.case), f"later: {self.later.ours}", f"guest: {self.guest.ours}", *self.log])
-        for number, query in enumerate(self.case.queries):
-            found = duck.difference(duck.rows_of(self.live.to_arrow(f"Out{number}")), self.case.expected(number))
+        got = {sink.name: sink.to_arrow() for sink in launch.sinks if isinstance(sink, MemorySink)}
+        for number in range(len(self.case.queries)):
+            found = duck.difference(duck.rows_of(got[f"Out{number}"]), self.case.expected(number))
             assert found is None, f"{story}\nquery {number}: {found}"
-        found = duck.difference(duck.rows_of(self.live.to_arrow("Later")), expected(self.case, self.later, self.since))
+        found = duck.difference(duck.rows_of(got["Later"]), expected(self.case, self.later, self.since))
         assert found is None, f"{story}\nthe one that came later: {found}"
-        letters = Counter(letter.stream for letter in self.live.letters)
-        wanted = {name: count for name, count in self.case.refused().items() if name in self.read() and name not in self.again}
-        assert {name: letters[name] for name in wanted} == wanted, f"{story}\n{letters} but {wanted}"
+        told = Counter(letter.stream for letter in letters)
+        wanted = {name: count for name, count in self.case.refused().items() if name in _read(launch) and name not in self.again}
+        assert {name: told[name] for name in wanted} == wanted, f"{story}\n{told} but {wanted}"
+
+
+def _read(launch: Launch) -> set[str]:
+    return {v.config.stream.name for v in launch.graph.sources}  # type: ignore[attr-defined]
+
+
+def play_in_one_process(story: Story) -> None:
+    r, streams = story.r, story.case.streams
+    live = Live(story.pipeline())
+    came = {s.name: 0 for s in streams}
+    while story.moment <= story.last or any(came[s.name] < len(s.rows) for s in streams):
+        story.between(live._launch, live.change, came)
+        left = [s for s in streams if came[s.name] < len(s.rows)]
+        if left:
+            stream = r.choice(left)
+            first = came[stream.name]
+            came[stream.name] = min(len(stream.rows), first + r.choice([1, 2, 5, 20]))
+            live.push(stream.name, stream.table(list(stream.rows[first : came[stream.name]])))
+    live.end()
+    story.check(live._launch, live.letters)
+
+
+def play_in_buckets(story: Story, buckets: int, watch: Watch) -> None:
+    """Over stages of several buckets, with state written and read back between micro-batches."""
+    sizes = {s.name: -(-len(s.rows) // story.case.files) or 1 for s in story.case.streams}
+
+    def hosted(launch: Launch) -> Status:
+        host = Host(launch, buckets, story.r)
+
+        def between() -> None:
+            if story.moment <= story.last:
+                came = {s.name: min(host.taken.get(s.name, 0) * sizes[s.name], len(s.rows)) for s in story.case.streams}
+                story.between(launch, host.change, came)
+
+        host.run(between, at_least=story.last + 1)
+        watch.stages = [stage.running for stage in host.stages.values()]
+        story.check(launch, launch.letters.letters)
+        return Status()
+
+    files = {s.name: story.case.files for s in story.case.streams}
+    with patch("millstream.testing.run.run_spark", hosted):
+        run(story.pipeline(), story.case.inputs(), runtime="spark", batch=story.case.batch, files=files)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=EXAMPLES)
-@given(chance=chances)
-def test_changes_while_it_runs(family: str, chance: random.Random) -> None:
+@given(seed=st.integers(0, 1 << 32))
+def test_changes_in_one_process(family: str, seed: int) -> None:
     with watched() as watch:
-        play = Play(chance, family)
-        play.play()
-        play.check()
-        assert not watch.left_over(), f"{play.case}\n{watch.left_over()}"
+        story = Story(random.Random(seed), family)
+        play_in_one_process(story)
+        assert not watch.left_over(), f"{story.case}\n{watch.left_over()}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=max(1, EXAMPLES // 2))
+@given(seed=st.integers(0, 1 << 32), buckets=st.sampled_from([1, 2, 3]))
+def test_changes_between_micro_batches(family: str, seed: int, buckets: int) -> None:
+    with watched() as watch:
+        story = Story(random.Random(seed), family)
+        play_in_buckets(story, buckets, watch)
+        assert not watch.left_over(), f"{story.case}\n{watch.left_over()}"

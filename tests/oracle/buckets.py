@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +20,8 @@ from millstream.testing import Result, run
 from tests.oracle.watch import Watch
 
 Place = tuple[int, int]
+STAGES = 8
+"""Enough for any query that comes later."""
 
 
 class Host:
@@ -26,34 +30,69 @@ class Host:
     def __init__(self, launch: Launch, buckets: int, chance: random.Random) -> None:
         sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
         batch, execution = launch.settings.get("execution.batch"), Execution.of(launch.settings)
-        program = HostedProgram(cut(launch.graph), sources, (), buckets, batch, execution=execution)
+        program = HostedProgram(cut(launch.graph), sources, (), buckets, batch, execution=execution, least_stages=STAGES)
         self.program: HostedProgram = pickle.loads(pickle.dumps(program))
         self.launch = launch
+        self.taken = {name: 0 for name, _ in sources}
+        """Units of each stream."""
         self.chance = chance
         self.stages: dict[Place, HostedStage] = {}
         self.written: dict[Place, list[bytes]] = {}
-        schemas = {v.config.number: v.config.schema for v in launch.graph.sinks}  # type: ignore[attr-defined]
-        self.writers = {number: sink.writer(visible(schemas[number]), "00000", None) for number, sink in enumerate(launch.sinks)}
+        self.writers: dict[int, Any] = {}
+        self._open()
 
-    def run(self) -> None:
-        waiting = []
-        for _, source in self.program.sources:
-            start = source.initial()
-            waiting.append([*source.units(start, source.latest(start, None)), None])
-        taken = [0] * len(waiting)
-        while any(taken[s] < len(units) for s, units in enumerate(waiting)):
+    def _open(self) -> None:
+        schemas = {v.config.number: v.config.schema for v in self.launch.graph.sinks}  # type: ignore[attr-defined]
+        for number, sink in enumerate(self.launch.sinks):
+            if number not in self.writers:
+                self.writers[number] = sink.writer(visible(schemas[number]), "00000", None)
+
+    def change(self, text: str) -> None:
+        """Between two micro-batches; every bucket hears of it in the next."""
+        launch = self.launch
+        launch.change(text)
+        sources = [(v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources]  # type: ignore[attr-defined]
+        program = self.program.changed(launch.graph, sources, (), Execution.of(launch.settings))
+        self.program = pickle.loads(pickle.dumps(program))
+        self.taken = {name: self.taken.get(name, 0) for name, _ in sources}
+        stages, self.stages = self.stages, {}
+        for place, old in stages.items():
+            if self.chance.random() < 0.5:
+                self.stages[place] = self.program.stage(*place)
+                vars(old.ledger).pop("worn", None)
+                self.stages[place].adopt(pickle.loads(pickle.dumps(old.contents())))
+        self._open()
+        ended = [name for name in self.taken if self.taken[name] > len(self._units(name)) - 1]
+        again = [outcome for name in ended for outcome in self.program.mark(self._stream(name), self.taken[name] - 1, None)]
+        self.micro_batch(again, everyone=True)
+
+    def _stream(self, name: str) -> int:
+        return [each for each, _ in self.program.sources].index(name)
+
+    def _units(self, name: str) -> list[Any]:
+        source = dict(self.program.sources)[name]
+        start = source.initial()
+        return [*source.units(start, source.latest(start, None)), None]
+
+    def run(self, between: Callable[[], None] = lambda: None, at_least: int = 0) -> None:
+        """Something may happen `between` any two micro-batches, of which there are at least so many."""
+        for number in itertools.count():
+            between()
+            waiting = {name: self._units(name) for name, _ in self.program.sources}
+            if number >= at_least and all(self.taken[name] >= len(units) for name, units in waiting.items()):
+                break
             outcomes: list[Outcome] = []
-            for stream, units in enumerate(waiting):
-                for unit in units[taken[stream] : taken[stream] + self.chance.randint(0, 3)]:
-                    number = len(units) - 1
-                    made = self.program.mark(stream, number, None) if unit is None else self.program.ingest(stream, unit, 0)
+            for name, units in waiting.items():
+                stream, taken = self._stream(name), self.taken[name]
+                for unit in units[taken : taken + self.chance.randint(0, 3)]:
+                    made = self.program.mark(stream, len(units) - 1, None) if unit is None else self.program.ingest(stream, unit, 0)
                     outcomes += list(made)
-                    taken[stream] += 1
+                    self.taken[name] += 1
             self.micro_batch(outcomes)
         for writer in self.writers.values():
             writer.close()
 
-    def micro_batch(self, outcomes: list[Outcome]) -> None:
+    def micro_batch(self, outcomes: list[Outcome], everyone: bool = False) -> None:
         for index in range(self.program.stages):
             packets = [pickle.loads(pickle.dumps(packet)) for outcome in outcomes for packet in outcome.packets]
             self._deliver(outcomes)
@@ -61,7 +100,7 @@ class Host:
             outcomes = [
                 self._step((index, bucket), mine)
                 for bucket in range(self.program.buckets)
-                if (mine := [p for p in packets if p.bucket == bucket])
+                if (mine := [p for p in packets if p.bucket == bucket]) or everyone
             ]
         self._deliver(outcomes)
         assert not any(outcome.packets for outcome in outcomes)

@@ -29,7 +29,8 @@ class Demand:
         self._back = lru_cache(maxsize=4096)(self._behind)
 
     def needs(self, waiting: Iterable[Waiting]) -> list[Need]:
-        return [self._need(number, due) for number, due in waiting]
+        """Of operators that are there: one that has gone waits for nothing."""
+        return [self._need(number, due) for number, due in waiting if number in self.graph.by_number]
 
     def _need(self, number: int, due: Due) -> Need:
         if due.port < 0:

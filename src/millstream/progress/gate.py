@@ -73,6 +73,15 @@ class Gate:
         """The mark that the stream's own tuples have led to, without enabling timestamps."""
         return int(self.registers.get("tuples' mark", MIN_TIME))
 
+    def learn(self, other: Gate) -> None:
+        """Know what another gate of the same stream knows, between two units."""
+        for name in other.registers:
+            value = other.registers[name]
+            if isinstance(value, dict):
+                self.registers.put(name, value)
+            else:
+                self.registers[name] = value
+
     def promises(self) -> tuple[Punctuation, ...]:
         """All that the stream has promised so far, as it is told behind the gate."""
         if self.registers.get("ended", 0):

@@ -185,15 +185,16 @@ class Executor:
     @property
     def held(self) -> int:
         """Tuples and groups that wait for progress; registers are not among them."""
-        return sum(len(container) for container in self.state if not isinstance(container, Registers))
+        return sum(len(container) for container in self.state.values() if not isinstance(container, Registers))
 
     @property
     def nbytes(self) -> int:
-        return sum(container.nbytes for container in self.state)
+        return sum(container.nbytes for container in self.state.values())
 
     @property
-    def state(self) -> list[Container]:
-        return [container for number in sorted(self.operators) for container in self.operators[number].state]
+    def state(self) -> dict[str, Container]:
+        """By operator and place: the names under which a journal keeps them, whatever comes and goes beside them."""
+        return {f"#{n}.{at}": container for n in sorted(self.operators) for at, container in enumerate(self.operators[n].state)}
 
 
 class _View:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.errors import PlanProblem
+from millstream.graph.cut import INGEST, Crossing, Cut, cut
+from millstream.graph.graph import Graph
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
 from millstream.plan.catalog import Stream
@@ -31,6 +33,8 @@ from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
 from millstream.state.registers import Registers
 
+LEDGER = "ledger"
+
 
 @dataclass
 class HostedProgram:
@@ -45,6 +49,10 @@ class HostedProgram:
     notes_path: str = ""
     """A file by which the user's process tells the source's what the buckets said; both are on the driver's host."""
     execution: Execution = field(default_factory=Execution)
+    least_stages: int = 0
+    """How many there are at least: a query that comes later may need more than those that are there."""
+    edition: int = 0
+    """How many changes have made it what it is."""
     read: dict[str, int] = field(default_factory=dict, repr=False)
     """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
@@ -55,7 +63,17 @@ class HostedProgram:
 
     @property
     def stages(self) -> int:
-        return self.cut.stages
+        return max(self.cut.stages, self.least_stages)
+
+    def changed(self, graph: Graph, sources: Iterable[tuple[str, Source]], sinks: Iterable[Sink], execution: Execution) -> HostedProgram:
+        """The next edition; refused where it does not fit into the stages that there are."""
+        cut_ = cut(graph, self.cut)
+        if cut_.stages > self.stages:
+            hint = f"start it with SET execution.stages = {cut_.stages}"
+            raise PlanProblem(f"this needs {cut_.stages} stages, and the run has {self.stages}", hint=hint)
+        return replace(
+            self, cut=cut_, sources=tuple(sources), sinks=tuple(sinks), execution=execution, edition=self.edition + 1, _ingests={}
+        )
 
     @cached_property
     def notices(self) -> Notices:
@@ -179,6 +197,8 @@ class HostedStage:
     def run(self, packets: Sequence[Packet]) -> Outcome:
         """One micro-batch: sources in the order of their units, then until nothing can move."""
         self.packets, self.results, self.count = [], [], 0
+        if self.program.edition:
+            self.running.welcome()
         # By unit first, so that the streams of a join advance side by side and its state stays small.
         for packet in sorted(packets, key=lambda p: (p.order, p.port)):
             crossing = self.crossings.get(packet.port)
@@ -215,13 +235,13 @@ class HostedStage:
 
     def changes(self, number: int) -> Changes | None:
         state = self.running.state
-        apart = sum(container.nbytes for container in state if isinstance(container, Registers))
+        apart = sum(container.nbytes for container in state.values() if isinstance(container, Registers))
         since = self.ledger.worn(self.running.executor.held, number, apart)
-        parts = [container.changes(number, since) for container in state]
-        if not since and all(part is None for part in parts):
+        parts = {name: part for name, container in state.items() if (part := container.changes(number, since)) is not None}
+        if not since and not parts:
             return None
-        rows = sum(part.rows for part in parts if part is not None)
-        pieces = [part and part.data for part in parts]
+        rows = sum(part.rows for part in parts.values())
+        pieces = {name: part.data for name, part in parts.items()}
         data = pickle.dumps((rows, pieces), protocol=5)
         if since:
             self.ledger.drop(since)
@@ -229,28 +249,32 @@ class HostedStage:
         return Changes(data, since)
 
     def restore(self, segments: Iterable[tuple[int, bytes]]) -> None:
+        """What operators had that have gone since is passed over."""
         self.ledger = Ledger()
-        logs: list[list[tuple[int, bytes]]] = [[] for _ in self.running.state]
+        state = self.running.state
+        logs: dict[str, list[tuple[int, bytes]]] = {name: [] for name in state}
         for number, segment in segments:
-            rows, parts = pickle.loads(segment)
-            self.ledger.add(number, rows, len(segment), self._apart(parts))
-            for log, part in zip(logs, parts, strict=True):
-                if part is not None:
-                    log.append((number, part))
-        for container, log in zip(self.running.state, logs, strict=True):
-            container.restore(log)
+            rows, pieces = pickle.loads(segment)
+            self.ledger.add(number, rows, len(segment), self._apart(pieces))
+            for name, piece in pieces.items():
+                if name in logs:
+                    logs[name].append((number, piece))
+        for name, container in state.items():
+            container.restore(logs[name])
 
-    def _apart(self, pieces: Sequence[bytes | None]) -> int:
+    def _apart(self, pieces: Mapping[str, bytes]) -> int:
         """Bytes of a segment that are of registers."""
-        return sum(len(piece or b"") for piece, each in zip(pieces, self.running.state, strict=True) if isinstance(each, Registers))
+        state = self.running.state
+        return sum(len(piece) for name, piece in pieces.items() if isinstance(state.get(name), Registers))
 
-    def contents(self) -> list[dict[str, Any]]:
-        return [dict(vars(each)) for each in (self.ledger, *self.running.state)]
+    def contents(self) -> dict[str, dict[str, Any]]:
+        return {LEDGER: dict(vars(self.ledger)), **{name: dict(vars(each)) for name, each in self.running.state.items()}}
 
     def adopt(self, contents: object) -> None:
-        assert isinstance(contents, list)
-        for each, content in zip((self.ledger, *self.running.state), contents, strict=True):
-            vars(each).update(content)
+        assert isinstance(contents, dict)
+        for name, each in (*self.running.state.items(), (LEDGER, self.ledger)):
+            if name in contents:
+                vars(each).update(contents[name])
 
 
 def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:

@@ -98,6 +98,19 @@ class RunningStage:
                     nothing = empty_batch(cut.graph[producer].config.schema)
                     self.executor.network.tell(v.number, port, Block(nothing, self._promised(producer)))
 
+    def welcome(self) -> None:
+        """Gates that have come later than others of their stream learn what those know, and tell it behind them.
+
+        For a bucket of a cut graph, where each consumer has a gate of its own (`cut`).
+        """
+        knowing = {gate.stream.name: gate for gate in self.gates.values() if len(gate.registers)}
+        for crossing in self.cut.into(self.stage):
+            gate = self.gates.get(crossing.number)
+            if gate is not None and not len(gate.registers) and gate.stream.name in knowing:
+                gate.learn(knowing[gate.stream.name])
+                self._put(crossing, Block(empty_batch(self.cut.graph[crossing.producer].config.schema), gate.promises()))
+        self.executor.run()
+
     def _promised(self, vertex: int) -> tuple[Punctuation, ...]:
         """What has been promised behind a vertex from which nothing is kept back to its source."""
         v = self.cut.graph[vertex]
@@ -155,7 +168,8 @@ class RunningStage:
         return found
 
     @property
-    def state(self) -> list[Container]:
-        own: list[Container] = [self.gates[n].registers for n in sorted(self.gates)]
-        own += [self.gathers[n].registers for n in sorted(self.gathers)]
-        return own + self.executor.state
+    def state(self) -> dict[str, Container]:
+        """By the names under which a journal keeps them."""
+        gates = {f"gate {n}": self.gates[n].registers for n in sorted(self.gates)}
+        gathers = {f"gather {n}": self.gathers[n].registers for n in sorted(self.gathers)}
+        return {**gates, **gathers, **self.executor.state}
