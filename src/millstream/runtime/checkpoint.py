@@ -41,6 +41,14 @@ class Checkpoint:
         self.next: dict[str, Any] = {}
 
     @property
+    def edition(self) -> int:
+        """How many changes had been made to the queries of the micro-batch that was begun last."""
+        if self.last < 0:
+            return 0
+        with open(os.path.join(self.path, "offsets", str(self.last)), encoding="utf-8") as text:
+            return int(json.loads(text.read().splitlines()[-1]).get("edition", 0))
+
+    @property
     def remote(self) -> bool:
         return "://" in self.path
 

@@ -57,21 +57,30 @@ class Control:
         if request.problem is not None:
             raise request.problem
 
-    def serve(self, change: Callable[[Request], None]) -> None:
-        """In the run, between two steps: take in what waits."""
+    def again(self, request: Request) -> None:
+        """A change that was asked for in an earlier life of the run."""
+        self._waiting.append(request)
+
+    def done(self, request: Request) -> None:
+        """A change has taken effect."""
+        if request.file is not None:
+            self.say(f"changed by {request.file}")
+        request.finish()
+
+    def serve(self, change: Callable[[Request], bool]) -> None:
+        """In the run, between two steps: take in what waits. `change` tells whether that is done, or will be (see `done`)."""
         self._look()
         while self._waiting:
             request = self._waiting.popleft()
             try:
-                change(request)
+                effected = change(request)
             except MillstreamError as problem:
                 if request.file is not None:
                     self.say(f"{problem}; nothing was changed by it")
                 request.finish(problem)
             else:
-                if request.file is not None:
-                    self.say(f"changed by {request.file}")
-                request.finish()
+                if effected:
+                    self.done(request)
 
     def _look(self) -> None:
         if self.directory is None or time.monotonic() < self._looked + LOOK:

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
@@ -51,6 +51,8 @@ class Launch:
     settings: Settings
     pipeline: Pipeline
     builder: GraphBuilder
+    facts: Facts
+    """What a checkpoint must agree with: the graph before any change."""
     checkpoint: Checkpoint | None = None
     holds: list[Hold] = field(default_factory=list)
 
@@ -95,10 +97,16 @@ class Launch:
         _keep_apart(sources.values(), sinks)
         Execution.of(pipeline.settings).check(graph)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
-        return cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, checkpoint)
+        return cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, Facts.of(graph), checkpoint)
 
-    def change(self, text: str, variables: Mapping[str, str] | None = None, file: str | None = None) -> None:
-        """Take in statements while the run goes on. A text that is wrong anywhere changes nothing."""
+    def change(
+        self,
+        text: str,
+        variables: Mapping[str, str] | None = None,
+        file: str | None = None,
+        fits: Callable[[Launch], None] = lambda changed: None,
+    ) -> None:
+        """Take in statements while the run goes on. A text that is wrong anywhere changes nothing, nor does one that does not fit."""
         pipeline, builder = self.pipeline.copy(), self.builder.copy()
         for statement in parse(text, variables=variables, file=file):
             try:
@@ -111,6 +119,8 @@ class Launch:
         Execution.of(pipeline.settings).check(graph, Execution.of(self.settings))
         sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run)
         _keep_apart(sources.values(), sinks)
+        changed = replace(self, graph=graph, sources=sources, sinks=sinks, settings=pipeline.settings, pipeline=pipeline, builder=builder)
+        fits(changed)
         self.holds += [sink.hold() for sink in sinks[len(self.sinks) :] if isinstance(sink, FileSink)]
         self.graph, self.sources, self.sinks = graph, sources, sinks
         self.pipeline, self.builder, self.settings = pipeline, builder, pipeline.settings
@@ -133,11 +143,6 @@ class Launch:
     def streams(self) -> list[str]:
         """The names of the streams that are read, in the order of the graph."""
         return [v.config.stream.name for v in self.graph.sources]  # type: ignore[attr-defined]
-
-    @property
-    def facts(self) -> Facts:
-        """What a checkpoint must agree with."""
-        return Facts.of(self.graph)
 
     @property
     def results(self) -> list[Staging]:
@@ -204,9 +209,10 @@ def run_local(
 
     meter = Meter()
 
-    def change(request: Request) -> None:
+    def change(request: Request) -> bool:
         launch.change(request.text, request.variables, request.file)
         run.change(launch.graph, launch.sources, launch.sinks, Execution.of(launch.settings))
+        return True
 
     def status(p: Progress) -> Status:
         written = launch.written(p.written)
@@ -233,11 +239,14 @@ def run_spark(
     config: Mapping[str, str] | None = None,
     stop: threading.Event | None = None,
     on_status: Callable[[Status], None] | None = None,
+    control: Control | None = None,
 ) -> Status:
-    """On Spark, until every stream has ended or `stop` is set."""
+    """On Spark, until every stream has ended or `stop` is set; `control` may bring changes meanwhile."""
+    control = control or Control()
     try:
-        return _run_spark(launch, master, config or {}, stop, on_status)
+        return _run_spark(launch, master, config or {}, stop, on_status, control)
     finally:
+        control.close()
         launch.close()
 
 
@@ -247,10 +256,12 @@ def _run_spark(
     config: Mapping[str, str],
     stop: threading.Event | None,
     on_status: Callable[[Status], None] | None,
+    control: Control,
 ) -> Status:
     from py4j.protocol import Py4JError
 
     from millstream.runtime.hosted import HostedProgram
+    from millstream.runtime.spark.changing import LOG, Changing
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
@@ -280,17 +291,23 @@ def _run_spark(
     limits = Limits(
         settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * cores, settings.get("source.max_tuples_per_batch") or None
     )
-    sources = tuple((name, _hosted(launch.sources[name], spool, limits, checkpoint)) for name in launch.streams)
+
+    def host(source: Source) -> Source:
+        return _hosted(source, spool, limits, checkpoint)
+
     program = HostedProgram(
         cut(launch.graph),
-        sources,
+        tuple((name, host(launch.sources[name])) for name in launch.streams),
         tuple(launch.sinks),
         buckets,
         settings.get("execution.batch"),
         launch.facts.fingerprint,
         os.path.join(spool, "notices.json"),
         Execution.of(settings),
+        settings.get("execution.stages"),
     )
+    changing = Changing(launch, program, host, control, None if checkpoint is None else os.path.join(spool, LOG))
+    changing.catch_up(0 if checkpoint is None else checkpoint.edition)
     counts: dict[str, int] = {}
 
     def letters(epoch: int, found: object) -> None:
@@ -303,7 +320,7 @@ def _run_spark(
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
-        written, seconds = launch.written(counted), time.monotonic() - began
+        written, seconds, program = launch.written(counted), time.monotonic() - began, changing.program
         made = Status(dict(program.read), sum(written.values()), written, dict(counts), program.marks, *program.held, seconds, batches)
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind = launch.behind(made.marks, time.time())
@@ -312,6 +329,7 @@ def _run_spark(
 
     def told(p: Progress) -> None:
         nonlocal last
+        changing.ran(p.edition)
         last.batch = p.time
         for part, seconds in p.time.parts.items():
             last.spent[part] = last.spent.get(part, 0.0) + seconds
@@ -325,7 +343,7 @@ def _run_spark(
 
     try:
         summary = run_program(
-            program,
+            changing.program,
             master=master,
             checkpoint=None if checkpoint is None else checkpoint.path,
             on_progress=told,
@@ -333,6 +351,7 @@ def _run_spark(
             on_tick=ticked,
             stop_event=stop,
             units_per_batch=settings.get("source.max_files_per_batch") or None,
+            between=changing.between,
             spark=spark,
         )
     finally:

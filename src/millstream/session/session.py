@@ -148,7 +148,7 @@ class Session:
         launch = launch or self.prepare(checkpoint)
         if self.runtime == "local":
             return run_local(launch, stop=stop, on_status=on_status, control=control)
-        return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status)
+        return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status, control=control)
 
     def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
         """Run one query in the background, with its answer in memory."""

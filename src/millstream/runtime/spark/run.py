@@ -22,6 +22,7 @@ from millstream.io.contract import DeadLetter
 from millstream.runtime import scratch
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
+from millstream.runtime.spark.editions import Editions
 from millstream.runtime.spark.failures import is_sealed, source_is_lost, state_is_lost, unseal
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
@@ -44,6 +45,8 @@ class Progress:
     written: Mapping[int, int]  # tuples by sink, since the start of the run
     durations: Mapping[str, int] = field(default_factory=dict)  # Spark's own, in ms
     time: BatchTime = field(default_factory=BatchTime)
+    edition: int = 0
+    """Of the program that it ran under."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def run_program(
     on_tick: Callable[[], None] | None = None,
     stop_event: threading.Event | None = None,
     units_per_batch: int | None = None,
+    between: Callable[[Callable[[Program], None]], None] | None = None,
     spark: SparkSession | None = None,
 ) -> Summary:
     """Run until every source has ended, or until `stop_event`, which lets the micro-batch in hand finish.
@@ -75,7 +79,8 @@ def run_program(
     Without a checkpoint a crash starts anew.
 
     `on_letters(epoch, letters)` is called after an epoch's results are committed, again if the epoch is replayed; `on_tick` every
-    second, whether something happens or not.
+    second, whether something happens or not. `between` is called often with a function that takes the next edition of the program:
+    from some micro-batch on it is the one that runs, and `on_progress` tells so.
     """
     began = time.monotonic()
     base = spark or get_session(master)
@@ -83,7 +88,13 @@ def run_program(
     commits = Commits(program, on_letters)
     shipment = wire.Shipment.pack(program, uuid.uuid4().hex)
     halt = Halt.new()
-    following = Following(commits, halt, stop_event, on_progress, on_tick)
+    editions = Editions(halt.path)
+
+    def publish(edition: Program) -> None:
+        commits.program = edition
+        editions.publish(wire.Shipment.pack(edition, shipment.run))
+
+    following = Following(commits, halt, stop_event, on_progress, on_tick, None if between is None else lambda: between(publish))
     try:
         query = _start(base, program, shipment, place, name, commits, units_per_batch, halt, durable=checkpoint is not None)
         try:
@@ -91,7 +102,7 @@ def run_program(
         finally:
             commits.refuse()
             query.stop()
-        for each in program.sinks:
+        for each in commits.program.sinks:
             each.finish()
         written, letters = dict(commits.counter.written), commits.counter.letters
         return Summary(following.batches, written, letters, time.monotonic() - began, following.stopped)
@@ -192,9 +203,9 @@ def _start(
 
 
 def shape_of(program: Program) -> str:
-    """What of a program a checkpoint depends on; a program may tell more by its `fingerprint`."""
-    names = ",".join(name for name, _ in program.sources)
-    text = f"{names}|{program.stages}|{program.buckets}|{getattr(program, 'fingerprint', '')}"
+    """What of a program a checkpoint depends on: its `fingerprint`, where it has one, which later editions share."""
+    names = getattr(program, "fingerprint", "") or ",".join(name for name, _ in program.sources)
+    text = f"{names}|{program.stages}|{program.buckets}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -207,6 +218,7 @@ class Following:
     stop_event: threading.Event | None
     on_progress: Callable[[Progress], None] | None
     on_tick: Callable[[], None] | None
+    between: Callable[[], None] | None = None
     batches: int = 0
     stopped: bool = False
     """It was asked to stop, and did so before its streams had ended."""
@@ -222,6 +234,8 @@ class Following:
             if asked:
                 self.halt.ask()
                 self.stopped = True
+            elif self.between is not None:
+                self.between()
             over = bool(query.awaitTermination(0.02 if asked else 0.1)) or self.halt.answered
             self._tell(query)
             over = over or self.ended
@@ -246,15 +260,20 @@ class Following:
         seconds = durations.get("triggerExecution", 0) / 1000
         if self.on_progress is not None:
             taken = batch_time(seconds, spent, commit, begin_of(report))
-            self.on_progress(Progress(self.told, report["numInputRows"], seconds, dict(counter.written), durations, taken))
+            edition = int((_offset(report) or {}).get("edition", 0))
+            self.on_progress(Progress(self.told, report["numInputRows"], seconds, dict(counter.written), durations, taken, edition))
             self.ticked = time.monotonic()
 
 
 def _all_ended(report: Mapping[str, Any]) -> bool:
     """True when every stream has ended by this micro-batch: also of a program that could not know at its start that it would."""
-    end = report["sources"][0]["endOffset"]
-    offset = json.loads(end) if isinstance(end, str) else end
+    offset = _offset(report)
     return bool(offset) and all(stream["ended"] for stream in offset["streams"].values())
+
+
+def _offset(report: Mapping[str, Any]) -> Any:
+    end = report["sources"][0]["endOffset"]
+    return json.loads(end) if isinstance(end, str) else end
 
 
 def _text(error: Exception) -> str:

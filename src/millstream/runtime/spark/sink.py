@@ -36,6 +36,9 @@ class Outlet:
         self.onward: list[wire.Wire] = []
 
     def take(self, row: wire.Wire) -> None:
+        if row.kind == wire.PROGRAM:
+            self.program = pickle.loads(row.payload).open()
+            return
         if row.kind != wire.RESULT or not self.program.sinks[row.port].distributed:
             self.onward.append(row)
             return

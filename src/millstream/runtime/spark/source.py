@@ -20,6 +20,7 @@ from millstream.io.contract import Source, Unit
 from millstream.io.files import FileSource
 from millstream.runtime.program import Outcome, Program, StreamState
 from millstream.runtime.spark import wire
+from millstream.runtime.spark.editions import Editions
 from millstream.runtime.spark.failures import sealed
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spent import READ, TRANSFER, Watch
@@ -39,7 +40,7 @@ THRIFT = 30
 def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt) -> dict[str, str]:
     """The program goes in an option: it needs no shared file system, and pickled plans are small."""
     options = {"run": shipment.run, "program": base64.b64encode(shipment.data).decode("ascii"), "shape": shape, "tasks": str(tasks)}
-    options["halt"] = halt.path
+    options |= {"halt": halt.path, "edition": str(shipment.edition)}
     return options if units is None else options | {"units": str(units)}
 
 
@@ -48,7 +49,7 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]))
+        self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]), int(options["edition"]))
         self.settings = {key: options[key] for key in ("shape", "tasks", "units", "halt") if key in options}
         self.options: dict[str, str] = {}  # the instance is pickled with every task; once is enough
 
@@ -85,21 +86,26 @@ class Errand:
 class Errands(InputPartition):  # type: ignore[misc]
     """What one task reads."""
 
-    def __init__(self, epoch: int, errands: Sequence[Errand]) -> None:
+    def __init__(self, epoch: int, errands: Sequence[Errand], shipment: wire.Shipment | None = None, tells: bool = False) -> None:
         self.epoch = epoch
         self.errands = tuple(errands)
+        self.shipment = shipment
+        """The program, when it is another than the query was started with."""
+        self.tells = tells
+        """Whether this task tells the stages of it, or, where there are none, those who deliver."""
 
 
 class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Offsets and partitions in a Python process beside the driver, `read` in the tasks.
 
-    An offset is {"shape": ..., "step": n, "streams": {name: StreamState}}. Everything a replay of the
-    micro-batch needs is in it: positions, unit numbers, enabling timestamps.
+    An offset is {"shape": ..., "step": n, "edition": n, "streams": {name: StreamState}}. Everything a replay of the
+    micro-batch needs is in it: positions, unit numbers, enabling timestamps, the edition of the program.
     """
 
     def __init__(self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None, halt: Halt | None = None) -> None:
         self.shipment = shipment
         self.halt = halt
+        self.editions = Editions(None if halt is None else halt.path)
         self.shape = shape
         self.tasks = tasks
         self.pace = Pace(tasks, units)
@@ -107,11 +113,8 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
 
     def initialOffset(self) -> dict[str, Any]:
         with sealed():
-            streams = {
-                name: {"at": dict(source.initial()), "units": 0, "clock": 0, "arrived": 0, "mark": None, "ended": False}
-                for name, source in self.shipment.open().sources
-            }
-            return {"shape": self.shape, "step": 0, "streams": streams}
+            streams = {name: _beginning(source) for name, source in self.shipment.open().sources}
+            return {"shape": self.shape, "step": 0, "edition": self.shipment.edition, "streams": streams}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Nothing to note: a program run so is bounded, and its end is the end of its sources."""
@@ -127,26 +130,29 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             if self.halt is not None and self.halt.asked:
                 self.halt.answer()
                 return start if start["step"] else {**start, "step": 1}
-            program = self.shipment.open()
             if not self.begun:
-                _refuse_more(program, start["streams"])
+                _refuse_more(self.shipment.open(), start["streams"])
                 self.begun = True
             units = self.pace.limit()
             until = time.monotonic() + PATIENCE
             while True:
                 began = time.monotonic()
-                streams, soon = self._look(program, start["streams"], units, min(self.pace.seconds, until - began))
+                shipment = self.editions.newest(self.shipment)
+                program = shipment.open()
+                before = {name: start["streams"].get(name) or _beginning(source) for name, source in program.sources}
+                streams, soon = self._look(program, before, units, min(self.pace.seconds, until - began))
                 now = time.monotonic()
                 pause = max(LOOK, THRIFT * (now - began))
-                over, new = now + pause > until, streams != start["streams"]
+                changed = shipment.edition != start["edition"]
+                over, new = changed or now + pause > until, changed or streams != start["streams"]
                 if not start["step"] or (new and (over or not soon)):
                     break
                 if not new and (over or all(source.bounded for _, source in program.sources)):
                     return start  # the very same offset: Spark runs no micro-batch, but for the first, which it always runs
                 time.sleep(pause)
-            taken = max((streams[name]["units"] - start["streams"][name]["units"] for name in streams), default=0)
+            taken = max((streams[name]["units"] - before[name]["units"] for name in streams), default=0)
             self.pace.took(taken)
-            return {"shape": self.shape, "step": start["step"] + 1, "streams": streams}
+            return {"shape": self.shape, "step": start["step"] + 1, "edition": shipment.edition, "streams": streams}
 
     def _look(self, program: Program, before: Mapping[str, StreamState], limit: int, ahead: float) -> tuple[dict[str, StreamState], bool]:
         """Every stream as far as it is; those that bring nothing may make enabling timestamps.
@@ -179,14 +185,16 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         with sealed():
             self._check(end)
-            program = self.shipment.open()
+            shipment = self.editions.get(end["edition"], self.shipment)
+            program = shipment.open()
+            changed = end["edition"] != start["edition"]
             reads: list[Errand] = []
             marks: list[Errand] = []
             for number, (name, source) in enumerate(program.sources):
-                before, after = start["streams"][name], end["streams"][name]
+                before, after = start["streams"].get(name) or _beginning(source), end["streams"][name]
                 if after["at"] != before["at"]:
                     reads += [Errand(number, u.number, u, entered=after["clock"]) for u in source.units(before["at"], after["at"])]
-                if after["ended"] and not before["ended"]:
+                if after["ended"] and (changed or not before["ended"]):  # whoever is new has not heard it
                     marks.append(Errand(number, after["units"]))
                 elif after["mark"] != before["mark"]:
                     marks.append(Errand(number, after["units"], mark=after["mark"]))
@@ -194,7 +202,8 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             share = -(-len(reads) // (4 * self.tasks)) or 1
             groups = [reads[i : i + share] for i in range(0, len(reads), share)] or [[]]
             groups[-1] = groups[-1] + marks
-            return [Errands(end["step"] - 1, group) for group in groups]
+            other = None if shipment.edition == self.shipment.edition else shipment
+            return [Errands(end["step"] - 1, group, other, not program.stages or not n) for n, group in enumerate(groups)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Errands)
@@ -207,7 +216,10 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 watch.lap(TRANSFER)
 
     def _rows(self, partition: Errands, watch: Watch) -> Iterator[wire.Wire]:
-        program = self.shipment.open()
+        shipment = partition.shipment or self.shipment
+        program = shipment.open()
+        if partition.shipment is not None and partition.tells:
+            yield from wire.program_rows(shipment, program.buckets if program.stages else 1, partition.epoch)
         home = 0
         for errand in partition.errands:
             home = errand.number % program.buckets
@@ -220,11 +232,11 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before is done for good: sources may let go of what they keep for a replay."""
-        for name, source in self.shipment.open().sources:
+        for name, source in self.editions.get(end["edition"], self.shipment).open().sources:
             source.release(end["streams"][name]["at"])
 
     def stop(self) -> None:
-        for _, source in self.shipment.open().sources:
+        for _, source in self.editions.newest(self.shipment).open().sources:
             source.close()
 
     def _check(self, offset: Mapping[str, Any]) -> None:
@@ -243,6 +255,10 @@ def _refuse_more(program: Program, streams: Mapping[str, StreamState]) -> None:
                 f"stream {name} has ended in this checkpoint, and what has come since would not be read",
                 hint="give a new checkpoint directory and sink; a stream that goes on needs watch = true from the start",
             )
+
+
+def _beginning(source: Source) -> StreamState:
+    return {"at": dict(source.initial()), "units": 0, "clock": 0, "arrived": 0, "mark": None, "ended": False}
 
 
 def now_us() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ class Kept:
     stage: Stage
     token: bytes | None = None
     """Which stored state the stage holds, if any."""
+    edition: int = 0
+    """Of the program that it was built from."""
 
 
 _kept: dict[tuple[str, int, int], Kept] = {}
@@ -110,16 +113,17 @@ class Store:
 _NUMBERS = struct.Struct("<2q")
 
 
-def attach(program: Program, run: str, index: int, bucket: int, store: Store) -> tuple[Stage, Head]:
+def attach(program: Program, run: str, index: int, bucket: int, store: Store, edition: int = 0) -> tuple[Stage, Head]:
     """The stage with the state the store tells of: hot from the shelf, or rebuilt."""
     head = store.head()
     # Taken out until the work is done: whatever fails on the way leaves no half-changed state behind.
     kept = _kept.pop((run, index, bucket), None)
-    if kept is not None and kept.token is not None and kept.token == head.token:
+    holds = kept is not None and kept.token is not None and kept.token == head.token
+    if kept is not None and holds and kept.edition == edition:
         return kept.stage, head
-    contents = Shelf(run, index, bucket).take(head.token)
+    contents = kept.stage.contents() if kept is not None and holds else Shelf(run, index, bucket).take(head.token)
     if contents is not None:
-        stage = program.stage(index, bucket) if kept is None else kept.stage
+        stage = kept.stage if kept is not None and kept.edition == edition else program.stage(index, bucket)
         stage.adopt(contents)
         return stage, head
     stage = program.stage(index, bucket)
@@ -128,13 +132,13 @@ def attach(program: Program, run: str, index: int, bucket: int, store: Store) ->
     return stage, head
 
 
-def leave(run: str, index: int, bucket: int, stage: Stage, token: bytes) -> None:
+def leave(run: str, index: int, bucket: int, stage: Stage, token: bytes, edition: int = 0) -> None:
     """Put the state on the shelf for the next worker, and keep the stage itself."""
     if Shelf(run, index, bucket).put(token, stage.contents()):
         stage.restore(())
-        _kept[run, index, bucket] = Kept(stage)
+        _kept[run, index, bucket] = Kept(stage, edition=edition)
     else:
-        _kept[run, index, bucket] = Kept(stage, token)
+        _kept[run, index, bucket] = Kept(stage, token, edition)
     let_go()
 
 
@@ -165,27 +169,30 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def work(self, bucket_id: int, rows: Iterable[wire.Wire]) -> Iterable[wire.Wire]:
         watch = Watch()
-        program = self.shipment.open()
-        bucket = bucket_numbers(program.buckets)[bucket_id]
+        shipment = self.shipment
+        bucket = bucket_numbers(shipment.open().buckets)[bucket_id]
         packets = []
-        passing: list[wire.Wire] = []  # results and letters of earlier stages
+        passing: list[wire.Wire] = []  # results and letters of earlier stages, and a program other than ours
         epoch = 0
         for row in rows:
             epoch = row.epoch
             if row.kind == wire.PACKET:
                 packets.append(wire.packet_of(row, bucket))
-            else:
-                passing.append(row)
+                continue
+            if row.kind == wire.PROGRAM:
+                shipment = pickle.loads(row.payload)
+            passing.append(row)
+        program = shipment.open()
         watch.lap(TRANSFER)
         made: Iterable[wire.Wire] = ()
-        if packets:
+        if packets or shipment is not self.shipment:
             packets.sort(key=lambda packet: (packet.port, packet.order))
-            stage, head = attach(program, self.shipment.run, self.index, bucket, self.store)
+            stage, head = attach(program, shipment.run, self.index, bucket, self.store, shipment.edition)
             watch.lap(STATE)
             made = list(wire.rows_of(stage.run(packets), program.buckets, epoch, bucket))
             watch.lap(WORK)
             head = save(stage, head, self.store)
-            leave(self.shipment.run, self.index, bucket, stage, head.token)
+            leave(shipment.run, self.index, bucket, stage, head.token, shipment.edition)
             watch.lap(STATE)
         onward: Iterable[wire.Wire] = chain(passing, made)
         if self.last:

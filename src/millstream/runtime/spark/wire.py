@@ -19,7 +19,7 @@ from millstream.runtime.program import Outcome, Packet, Program
 from millstream.runtime.spark.buckets import bucket_ids
 from millstream.runtime.spent import Spent, Watch
 
-PACKET, RESULT, LETTERS, PART, NOTE, SPENT = range(6)
+PACKET, RESULT, LETTERS, PART, NOTE, SPENT, PROGRAM = range(7)
 
 SCHEMA = "bucket int, kind int, port int, first bigint, second bigint, third bigint, epoch bigint, payload binary"
 ARROW = pa.schema(
@@ -79,6 +79,13 @@ def spent_row(stage: int, watch: Watch, buckets: int, epoch: int, home: int) -> 
     return Wire(bucket_ids(buckets)[home], SPENT, 0, 0, 0, 0, epoch, pickle.dumps(spent))
 
 
+def program_rows(shipment: Shipment, buckets: int, epoch: int) -> Iterator[Wire]:
+    """The program on its way to every bucket, where it is not the one that the workers have."""
+    payload = pickle.dumps(shipment)
+    for id_ in bucket_ids(buckets):
+        yield _checked(Wire(id_, PROGRAM, 0, shipment.edition, 0, 0, epoch, payload))
+
+
 def packet_of(row: Wire, bucket: int) -> Packet:
     return Packet(bucket, row.port, (row.first, row.second, row.third), row.payload)
 
@@ -121,23 +128,25 @@ class Shipment:
 
     run: str
     data: bytes
+    edition: int = 0
 
     @classmethod
     def pack(cls, program: Program, run: str) -> Shipment:
-        return cls(run, zlib.compress(cloudpickle.dumps(program), 1))
+        return cls(run, zlib.compress(cloudpickle.dumps(program), 1), getattr(program, "edition", 0))
 
     def open(self) -> Program:
-        program = _programs.get(self.run)
+        program = _programs.get((self.run, self.edition))
         if program is None:
-            program = _programs[self.run] = pickle.loads(zlib.decompress(self.data))
+            program = _programs[self.run, self.edition] = pickle.loads(zlib.decompress(self.data))
             while len(_programs) > _KEPT:
-                old, _ = _programs.popitem(last=False)
-                for forget in on_forget:
-                    forget(old)
+                (old, _), _ = _programs.popitem(last=False)
+                if not any(run == old for run, _ in _programs):
+                    for forget in on_forget:
+                        forget(old)
         return program
 
 
 _KEPT = 8
-_programs: OrderedDict[str, Program] = OrderedDict()
+_programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
 on_forget: list[Callable[[str], None]] = []
 """Called with the run's name when a process drops an old run's program."""

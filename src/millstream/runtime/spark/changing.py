@@ -1,0 +1,102 @@
+"""Changes to a program that runs on Spark: each is written down in the checkpoint, and takes effect with a micro-batch."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from millstream.errors import PlanProblem, SetupProblem
+from millstream.io import FileSink
+from millstream.io.contract import Source
+from millstream.runtime.control import Control, Request
+from millstream.runtime.execution import Execution
+from millstream.runtime.hosted import HostedProgram
+from millstream.runtime.launch import Launch
+
+LOG = "changes.jsonl"
+
+
+@dataclass
+class Changing:
+    """Brings what `control` asks for into a running program, and finishes each request when a micro-batch has run under it."""
+
+    launch: Launch
+    program: HostedProgram
+    host: Callable[[Source], Source]
+    """A source as Spark reads it."""
+    control: Control
+    log: str | None
+    """A file that outlives the run; None where nothing does."""
+    waiting: list[tuple[int, Request]] = field(default_factory=list)
+    logged: int = 0
+
+    def catch_up(self, edition: int) -> None:
+        """Become what the last micro-batch that was planned ran under; changes that were asked for after it are asked for again."""
+        for number, request in enumerate(self._written()):
+            self.logged += 1
+            if request.file is not None:
+                self.control.taken.add(os.path.basename(request.file))
+            if number < edition:
+                self._change(request)
+            else:
+                self.control.again(request)
+        if self.program.edition != edition:
+            said = f"the checkpoint has lost how its queries were changed: {self.log} lists {self.program.edition} of {edition} changes"
+            raise SetupProblem(said, hint="bring the file back, or start with a new checkpoint")
+
+    def between(self, publish: Callable[[HostedProgram], None]) -> None:
+        def take(request: Request) -> bool:
+            self._change(request)
+            self._write(request)
+            publish(self.program)
+            self.waiting.append((self.program.edition, request))
+            return False
+
+        self.control.serve(take)
+
+    def ran(self, edition: int) -> None:
+        """A micro-batch has run under this edition."""
+        for number, request in list(self.waiting):
+            if number <= edition:
+                self.waiting.remove((number, request))
+                self.control.done(request)
+
+    def _change(self, request: Request) -> None:
+        """In the launch and in the program, or in neither."""
+        made: list[HostedProgram] = []
+        before = len(self.launch.sinks)
+        self.launch.change(request.text, request.variables, request.file, lambda changed: made.append(self._next(changed)))
+        for sink in self.launch.sinks[before:]:
+            if self.launch.checkpoint is not None and isinstance(sink, FileSink):
+                sink.begin()
+        (self.program,) = made
+
+    def _next(self, changed: Launch) -> HostedProgram:
+        known = dict(self.program.sources)
+        if all(source.bounded for source in known.values()) and not all(source.bounded for source in changed.sources.values()):
+            raise PlanProblem("this run ends with its streams, and a stream without end can not join it", hint="start another run")
+        sources = [(name, known[name] if name in known else self.host(changed.sources[name])) for name in changed.streams]
+        return self.program.changed(changed.graph, sources, changed.sinks, Execution.of(changed.settings))
+
+    def _written(self) -> Iterator[Request]:
+        if self.log is None or not os.path.exists(self.log):
+            return
+        try:
+            with open(self.log, encoding="utf-8") as file:
+                for line in file:
+                    if line.endswith("\n"):
+                        told = json.loads(line)
+                        yield Request(told["text"], told["variables"], told["file"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SetupProblem(f"the checkpoint is damaged in {self.log}: {error}", hint="bring the file back as it was") from error
+
+    def _write(self, request: Request) -> None:
+        if self.log is None or self.program.edition <= self.logged:
+            return
+        self.logged += 1
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"text": request.text, "variables": dict(request.variables), "file": request.file}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
