@@ -51,6 +51,8 @@ class GraphBuilder:
         self.sinks: dict[str, tuple[int, pa.Schema]] = {}
         self.sorts: dict[int, int] = {}
         self.vertices: dict[int, Vertex] = {}
+        self._enters: dict[int, Vertex] = {}
+        self._delivers: dict[int, Vertex] = {}
         self.next = 0
         self.known: dict[Node, int] = {}
         self.shared: dict[Node, int] = {}
@@ -60,11 +62,15 @@ class GraphBuilder:
         """For a change that may turn out to be wrong."""
         made = copy.copy(self)
         made.sinks, made.vertices, made.shared = dict(self.sinks), dict(self.vertices), dict(self.shared)
+        made._enters, made._delivers = dict(self._enters), dict(self._delivers)
         return made
 
     @property
     def graph(self) -> Graph:
-        return Graph(tuple(self.vertices.values()))
+        """What it would find out about itself by looking at every vertex it is told: a change is to cost the same in a large graph."""
+        made = Graph(tuple(self.vertices.values()))
+        vars(made).update(by_number=dict(self.vertices), sources=list(self._enters.values()), sinks=list(self._delivers.values()))
+        return made
 
     def insert(self, plans: Sequence[nodes.Insert]) -> None:
         """More queries. What keeps no state is shared with those that were there; what does, only among these: it begins with them."""
@@ -86,19 +92,25 @@ class GraphBuilder:
 
     def drop(self, sink: str) -> None:
         """The queries that write into a sink, with every operator that nobody else reads."""
-        gone = [v for v in self.vertices.values() if isinstance(v.config, Deliver) and v.config.sink.name.lower() == sink.lower()]
+        number, _ = self.sinks.get(sink.lower(), (-1, None))
+        gone = [v for v in self._delivers.values() if v.config.number == number]  # type: ignore[attr-defined]
         if not gone:
-            names = {v.config.sink.name for v in self.vertices.values() if isinstance(v.config, Deliver)}
+            names = {v.config.sink.name for v in self._delivers.values()}  # type: ignore[attr-defined]
             raise NameProblem.unknown("query into a sink", sink, sorted(names))
         read = Counter(producer for v in self.vertices.values() for producer in v.inputs)
         while gone:
             v = gone.pop()
-            del self.vertices[v.number]
+            for known in (self.vertices, self._enters, self._delivers):
+                known.pop(v.number, None)
             read.subtract(v.inputs)
             gone += [self.vertices[producer] for producer in dict.fromkeys(v.inputs) if not read[producer]]
 
     def add(self, config: Config, *inputs: int) -> int:
-        self.vertices[self.next] = Vertex(self.next, config, inputs)
+        self.vertices[self.next] = v = Vertex(self.next, config, inputs)
+        if isinstance(config, Enter):
+            self._enters[v.number] = v
+        elif isinstance(config, Deliver):
+            self._delivers[v.number] = v
         self.next += 1
         return self.next - 1
 

@@ -40,10 +40,10 @@ class Graph:
                 found[producer].append((vertex.number, port))
         return found
 
-    @property
+    @cached_property
     def sources(self) -> list[Vertex]:
         return [v for v in self.vertices if isinstance(v.config, Enter)]
 
-    @property
+    @cached_property
     def sinks(self) -> list[Vertex]:
         return [v for v in self.vertices if isinstance(v.config, Deliver)]

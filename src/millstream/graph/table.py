@@ -78,6 +78,8 @@ class StateTable:
         for v in fresh:
             touched |= {v.number, *v.inputs}
             self._add(v)
+        if not any(strategy.paths for strategy in {self.strategies.get(number) for number in touched} if strategy is not None):
+            return self._update(touched)
         near = {reader for number in touched for reader in self._readers.get(number, ()) if self._paths(number, reader)}
         return self._update(touched | near)
 
@@ -90,10 +92,13 @@ class StateTable:
             self._inputs[v.number] = v.inputs
 
     def _update(self, operators: Iterable[int]) -> set[int]:
-        found = {number for number in operators if number in self._inputs}
+        inside = self._inputs
+        found = {number for number in operators if number in inside}
         for number in sorted(found):
-            preds = tuple(p if p in self._inputs and not self._broken(p, number) else None for p in self._inputs[number])
-            readers = (c for c in self._readers.get(number, ()) if c in self._inputs and not self._broken(number, c))
+            preds = tuple(p if p in inside and not self._broken(p, number) else None for p in inside[number])
+            readers = [c for c in self._readers.get(number, ()) if c in inside]
+            if self.breaks or any(strategy.paths for strategy in set(self.strategies.values())):
+                readers = [c for c in readers if not self._broken(number, c)]
             self.lines[number] = State(number, preds, tuple(readers))
         return found
 

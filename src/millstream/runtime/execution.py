@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from millstream.errors import NameProblem, TypeProblem
+from millstream.graph.components import Components
 from millstream.graph.graph import Graph
 from millstream.graph.rules import STRATEGIES
 from millstream.graph.table import Arc
@@ -51,6 +52,8 @@ class Execution:
     def check(self, graph: Graph, before: Execution | None = None) -> None:
         """Names and numbers must be those of the graph, but for what was said before of a query that has gone since."""
         before = before or Execution()
+        if (self.strategies, self.weights, self.breaks) == (before.strategies, before.weights, before.breaks):
+            return
         sinks = {v.config.sink.name.lower(): v.config.sink.name for v in graph.sinks if isinstance(v.config, Deliver)}
         told = ("execution.strategies", self.strategies, before.strategies), ("execution.weights", self.weights, before.weights)
         for what, names, known in told:
@@ -80,11 +83,17 @@ class Execution:
                 found[number] = chosen[sink]
         return found
 
-    def weight_of(self, graph: Graph, operators: set[int]) -> int:
-        """Of a component: the sum over its queries, which have 1 each unless told otherwise."""
+    def weights_of(self, graph: Graph, components: Components) -> dict[int, int]:
+        """By component, where it is not 1: the sum over the sinks that are named."""
+        if not self.weights:
+            return {}
         weights = {sink.lower(): weight for sink, weight in self.weights}
-        sinks = {v.config.sink.name.lower() for v in graph.sinks if v.number in operators and isinstance(v.config, Deliver)}
-        return sum(weights.get(sink, 1) for sink in sinks) or 1
+        found: dict[int, int] = {}
+        for sink, number in {v.config.sink.name.lower(): v.number for v in graph.sinks if isinstance(v.config, Deliver)}.items():
+            if sink in weights:
+                component = components.of(number)
+                found[component] = found.get(component, 0) + weights[sink]
+        return found
 
 
 def _pairs(name: str, settings: Settings) -> list[tuple[str, str]]:

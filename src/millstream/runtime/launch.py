@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import threading
@@ -117,8 +118,9 @@ class Launch:
         if not graph.vertices:
             raise PlanProblem("no query would be left", hint="stop the run instead")
         Execution.of(pipeline.settings).check(graph, Execution.of(self.settings))
-        sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run)
-        _keep_apart(sources.values(), sinks)
+        sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run, self.builder.next)
+        _keep_apart(sources.values(), sinks[len(self.sinks) :])
+        _keep_apart((source for name, source in sources.items() if name not in self.sources), sinks)
         changed = replace(self, graph=graph, sources=sources, sinks=sinks, settings=pipeline.settings, pipeline=pipeline, builder=builder)
         fits(changed)
         self.holds += [sink.hold() for sink in sinks[len(self.sinks) :] if isinstance(sink, FileSink)]
@@ -174,15 +176,16 @@ def _sources(graph: Graph, known: Mapping[str, Source]) -> dict[str, Source]:
     return {stream.name: known[stream.name] if stream.name in known else _source(stream) for stream in streams}
 
 
-def _sinks(graph: Graph, known: Sequence[Sink], run: str | None) -> list[Sink]:
-    """By their numbers; those that are open stay so, though nobody may write to them any more."""
-    found = dict(enumerate(known))
-    for vertex in graph.sinks:
+def _sinks(graph: Graph, known: Sequence[Sink], run: str | None, first: int = 0) -> list[Sink]:
+    """By their numbers; those that are open stay so, though nobody may write to them any more. Vertices are new from `first` on."""
+    found = list(known)
+    fresh = itertools.takewhile(lambda v: v.number >= first, reversed(graph.sinks))
+    for vertex in reversed(list(fresh)):
         config = vertex.config
         assert isinstance(config, Deliver)
-        if config.number not in found:
-            found[config.number] = _sink(config.sink, config.schema, run)
-    return [found[number] for number in sorted(found)]
+        if config.number == len(found):
+            found.append(_sink(config.sink, config.schema, run))
+    return found
 
 
 def run_local(

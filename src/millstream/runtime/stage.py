@@ -8,7 +8,6 @@ from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
 from millstream.graph.cut import INGEST, Crossing, Cut
-from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
 from millstream.operators.union import Promises
@@ -42,39 +41,42 @@ class RunningStage:
         self.gates: dict[int, Gate] = {}
         self.gathers: dict[int, Promises] = {}
         self.broken: list[Broken] = []
-        members = self._wire(cut)
-        self.executor = Executor(
-            members, self._outlet, self.outlets, execution=execution, strategies=execution.by_operator(cut.graph), journal=journal
-        )
-
-    def _wire(self, cut: Cut) -> list[Vertex]:
-        """Gates and gathers for what comes in, outlets for what goes out; tells who is in between."""
-        self.cut = cut
-        entering = [cut.graph[c.producer] for c in cut.into(self.stage) if c.consumer == c.producer]
-        members = [*entering, *cut.members(self.stage)]
+        entering = [cut.graph[c.producer] for c in cut.into(stage) if c.consumer == c.producer]
+        members = [*entering, *cut.members(stage)]
         self.sinks: dict[int, list[Deliver]] = {}
-        for v in members:
-            if isinstance(v.config, Deliver):
-                self.sinks.setdefault(v.inputs[0], []).append(v.config)
-        inside = {v.number for v in members}
         self.leaving: dict[int, list[Crossing]] = {}
         for crossing in cut.crossings:
-            if crossing.from_stage == self.stage:
+            if crossing.from_stage == stage:
                 self.leaving.setdefault(crossing.producer, []).append(crossing)
-        self.outlets = set(self.leaving) | {p for p in self.sinks if p in inside}
+        self.outlets = set(self.leaving)
+        for v in members:
+            if isinstance(v.config, Deliver):
+                self._delivers(v.inputs[0]).append(v.config)
+        self._enter(cut)
+        own = execution.by_operator(cut.graph)
+        self.executor = Executor(members, self._outlet, self.outlets, execution=execution, strategies=own, journal=journal)
+
+    def _delivers(self, vertex: int) -> list[Deliver]:
+        """The sinks that get what a vertex puts out."""
+        self.outlets.add(vertex)
+        return self.sinks.setdefault(vertex, [])
+
+    def _enter(self, cut: Cut) -> None:
+        """A gate or a gather for each crossing that leads here."""
+        self.cut = cut
         reports = reporters(cut)
-        for crossing in cut.into(self.stage):
+        into = {crossing.number: crossing for crossing in cut.into(self.stage)}
+        for number in [number for number in (*self.gates, *self.gathers) if number not in into]:
+            self.gates.pop(number, None)
+            self.gathers.pop(number, None)
+        for number, crossing in into.items():
             if crossing.from_stage != INGEST:
-                self.gathers.setdefault(crossing.number, Promises(self.buckets, self.journal))
-            elif crossing.number not in self.gates:
+                self.gathers.setdefault(number, Promises(self.buckets, self.journal))
+                continue
+            if number not in self.gates:
                 guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]
-                self.gates[crossing.number] = Gate(guard, path, speaks=self.bucket == 0, journal=self.journal)
-        into = {crossing.number for crossing in cut.into(self.stage)}
-        self.gates = {number: gate for number, gate in self.gates.items() if number in into}
-        self.gathers = {number: promises for number, promises in self.gathers.items() if number in into}
-        for number, gate in self.gates.items():
-            gate.reports = reports[gate.stream.name] == number
-        return members
+                self.gates[number] = Gate(guard, path, speaks=self.bucket == 0, journal=self.journal)
+            self.gates[number].reports = reports[self.gates[number].stream.name] == number
 
     # -- change while it runs -------------------------------------------------------------------------------------
 
@@ -83,18 +85,25 @@ class RunningStage:
 
         For the whole of a graph in one process, where a stream crosses once (`whole`).
         """
-        before = set(self.executor.network.vertices)
-        members = {v.number: v for v in self._wire(cut)}
-        self.executor.network.outlets = self.outlets
-        fresh = [v for number, v in members.items() if number not in before]
+        before, now = self.executor.network.vertices, cut.graph.by_number
+        gone = [before[number] for number in before.keys() - now.keys()]
+        fresh = [now[number] for number in sorted(now.keys() - before.keys())]
+        new = {v.number for v in fresh}
+        self._enter(cut)
+        for v in gone:
+            if isinstance(v.config, Deliver):
+                self._delivers(v.inputs[0]).remove(v.config)
+        for v in fresh:
+            if isinstance(v.config, Deliver):
+                self._delivers(v.inputs[0]).append(v.config)
         own = execution.by_operator(cut.graph)
         self.executor.own = own
-        self.executor.change(before - members.keys(), fresh)
+        self.executor.change([v.number for v in gone], fresh)
         if execution != self.executor.execution or own:
             self.executor.plan(execution, own)
         for v in fresh:
             for port, producer in enumerate(v.inputs):
-                if producer in before and not isinstance(v.config, Deliver):
+                if producer not in new and not isinstance(v.config, Deliver):
                     nothing = empty_batch(cut.graph[producer].config.schema)
                     self.executor.network.tell(v.number, port, Block(nothing, self._promised(producer)))
 

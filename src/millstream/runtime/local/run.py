@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,11 +12,12 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
-from millstream.graph.components import components
+from millstream.graph.components import Components
 from millstream.graph.cut import Cut
-from millstream.graph.graph import Graph
+from millstream.graph.graph import Graph, Vertex
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
+from millstream.operators.edges import Deliver
 from millstream.progress.demand import Demand, called
 from millstream.runtime.execution import Execution
 from millstream.runtime.ingest import Ingest, Piece
@@ -71,6 +72,9 @@ class LocalRun:
         self.by_name: dict[str, Feed] = {}
         self.scheduler = Scheduler()
         self.schemas: dict[int, pa.Schema] = {}
+        self.graph = graph
+        self.components = Components(graph.vertices)
+        self._describe(graph.vertices)
         self.writers: dict[int, Writer] = {}
         self._follow(cut, sources, execution)
         self.progress = Progress()
@@ -80,6 +84,11 @@ class LocalRun:
     @property
     def feeds(self) -> list[Feed]:
         return list(self.by_name.values())
+
+    def _describe(self, vertices: Iterable[Vertex]) -> None:
+        for v in vertices:
+            if isinstance(v.config, Deliver):
+                self.schemas[v.config.number] = v.config.schema
 
     def _follow(self, cut: Cut, sources: dict[str, Source], execution: Execution) -> None:
         """Read the streams of this graph, and share the time among its components."""
@@ -94,20 +103,28 @@ class LocalRun:
             else:
                 feeds[stream.name] = Feed(Ingest(cut, vertex.number, sources[stream.name], self.batch_size), self.clock)
         self.by_name = feeds
-        parts = components(graph.vertices)
-        self.scheduler = Scheduler([self._component(part, execution.weight_of(graph, part)) for part in parts])
-        self.schemas.update({v.config.number: v.config.schema for v in graph.sinks})  # type: ignore[attr-defined]
+        weights = execution.weights_of(graph, self.components)
+        known = {feed: component for component in self.scheduler.components for feed in component.feeds}
+        parts: dict[int, list[Feed]] = {}
+        for feed in self.feeds:
+            parts.setdefault(self.components.of(feed.ingest.vertex), []).append(feed)
+        self.scheduler = Scheduler([self._component(feeds, weights.get(first, 1), known) for first, feeds in parts.items()])
 
-    def _component(self, operators: set[int], weight: int) -> Component:
+    def _component(self, feeds: list[Feed], weight: int, known: dict[Feed, Component]) -> Component:
         """One that there was goes on with the time it has had."""
-        same = [known for known in self.scheduler.components if not operators.isdisjoint(known.operators)]
-        used = max((known.turn for known in same), default=0.0) * weight
-        return Component([feed for feed in self.feeds if feed.ingest.vertex in operators], weight, used, operators)
+        return Component(feeds, weight, max((known[feed].turn for feed in feeds if feed in known), default=0.0) * weight)
 
     def change(self, graph: Graph, sources: dict[str, Source], sinks: list[Sink], execution: Execution) -> None:
         """Between two steps: go on with another graph. Operators that stay keep their state; new queries see what comes from now on."""
-        cut = whole(graph)
+        cut, before = whole(graph), self.graph
         self.stage.change(cut, execution)
+        fresh = [graph[number] for number in sorted(graph.by_number.keys() - before.by_number.keys())]
+        if before.by_number.keys() - graph.by_number.keys():
+            self.components = Components(graph.vertices)
+        else:
+            self.components.add(fresh)
+        self._describe(fresh)
+        self.graph = graph
         self._follow(cut, sources, execution)
         self.sinks = sinks
         self.open()

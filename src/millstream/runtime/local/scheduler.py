@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from millstream.runtime.local.feed import Feed
 
@@ -15,7 +15,6 @@ class Component:
     feeds: list[Feed]
     weight: float = 1.0
     used: float = 0.0
-    operators: set[int] = field(default_factory=set)
 
     @property
     def turn(self) -> float:
