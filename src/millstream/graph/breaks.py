@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from millstream.graph.table import Arc, State
 
@@ -55,6 +54,6 @@ def fragments(path: Sequence[int], selectivity: Callable[[int], float], cost: Ca
     return found
 
 
-def break_points(parts: Sequence[Fragment]) -> set[Arc]:
-    """Between fragments that follow each other on a path."""
-    return {(one.operators[-1], other.operators[0]) for one, other in pairwise(parts)}
+def break_points(table: Mapping[int, State], slopes: Mapping[int, float]) -> set[Arc]:
+    """Where execution would go on into operators that free memory more slowly."""
+    return {(number, succ) for number, state in table.items() for succ in state.succs if slopes[succ] < slopes[number]}

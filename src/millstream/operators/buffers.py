@@ -29,11 +29,12 @@ class Book:
 
 @dataclass
 class _Held:
-    """A block in a queue, since when, and how many heads have not passed it."""
+    """A block in a queue, since when, how many heads have not passed it, and how many of its tuples count as waiting."""
 
     block: Block
     since: int
     left: int
+    rows: int
 
 
 class Buffer:
@@ -45,7 +46,7 @@ class Buffer:
     def __init__(self, book: Book | None = None) -> None:
         self.book = book or Book()
         self.rows = 0
-        """Tuples that somebody waits for; a block of which a consumer has taken a part counts as a whole."""
+        """Tuples that somebody waits for; behind a fork a block counts as a whole until everybody has passed it."""
         self.peak = 0
         self._held: dict[int, _Held] = {}
         self._next = 0
@@ -59,7 +60,7 @@ class Buffer:
     def put(self, block: Block) -> None:
         if not self._heads:
             return
-        self._held[self._next] = _Held(block, self.book.now(), self._heads)
+        self._held[self._next] = _Held(block, self.book.now(), self._heads, len(block))
         self._next += 1
         self.rows += len(block)
         self.peak = max(self.peak, self.rows)
@@ -74,9 +75,13 @@ class Buffer:
         held.left -= 1
         if not held.left:
             del self._held[number]
-            self.rows -= len(held.block)
-            self.book.add(-len(held.block))
+            self._count(held, held.rows)
         return held
+
+    def _count(self, held: _Held, taken: int) -> None:
+        held.rows -= taken
+        self.rows -= taken
+        self.book.add(-taken)
 
 
 class Head:
@@ -121,6 +126,8 @@ class Head:
         left = len(held.block) - self._taken
         if limit is not None and left > limit:
             self._taken += limit
+            if self.buffer._heads == 1:
+                self.buffer._count(held, limit)
             self._count(limit, held)
             return Block(held.block.batch.slice(self._taken - limit, limit))
         self.buffer._pass(self._at)

@@ -107,11 +107,11 @@ class Executor:
     def _choose_breaks(self) -> None:
         """By what operators have cost and kept so far."""
         unbroken = StateTable(self.network.vertices.values(), self.table.strategies)
-        breaks, self.slopes = set(self.execution.breaks), {}
+        self.slopes = {}
         for path in paths(unbroken.lines):
             parts = fragments(path, self._selectivity, self._cost, leaves=unbroken[path[-1]].sink)
-            breaks |= break_points(parts)
             self.slopes.update({number: part.slope for part in parts for number in part.operators})
+        breaks = break_points(unbroken.lines, self.slopes).union(self.execution.breaks)
         if breaks != self.table.breaks:
             self._plan(breaks)
 
@@ -127,7 +127,7 @@ class Executor:
         """Until nothing can move."""
         pending = self.network.pending
         while pending:
-            if self.execution.auto and self.steps >= self.considered + RECONSIDER:
+            if self._ripe:
                 self.considered = self.steps
                 self._choose_breaks()
             self._cycle(max(pending, key=self.slopes.__getitem__) if self.slopes else next(iter(pending)))
@@ -135,11 +135,16 @@ class Executor:
     def _cycle(self, start: int) -> None:
         view = _View(self)
         choice = Next(start, True)
-        while choice is not EXIT:
+        while choice is not EXIT and not self._ripe:
             view.turn_to(choice.operator)
             if choice.runs:
                 view.taken += self._step(choice.operator, view.taken)
             choice = select(self.rules[choice.operator], view)
+
+    @property
+    def _ripe(self) -> bool:
+        """Whether break points are to be chosen anew."""
+        return self.execution.auto and self.steps >= self.considered + RECONSIDER
 
     def _step(self, number: int, taken: int) -> int:
         """One step of an operator; tells how many tuples it took."""
