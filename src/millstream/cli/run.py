@@ -35,6 +35,7 @@ def run(
     metrics: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write metrics as JSON lines, one a micro-batch.", show_default=False)
     ] = None,
+    operators: Annotated[bool, typer.Option("--operators", help="Show at the end how each operator did.")] = False,
     values: Values = None,
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own. Repeatable.", show_default=False)
@@ -50,7 +51,7 @@ def run(
         hint = "--master, --checkpoint, --conf"
         raise typer.BadParameter("the local runtime has no master, no checkpoint and no settings of Spark", param_hint=hint)
     with _stopping() as stop:
-        _run(read(file), file, runtime, master, checkpoint, metrics, given, config, stop)
+        _run(read(file), file, runtime, master, checkpoint, metrics, operators, given, config, stop)
 
 
 def _run(
@@ -60,6 +61,7 @@ def _run(
     master: str | None,
     checkpoint: str | None,
     metrics: Path | None,
+    operators: bool,
     given: dict[str, str],
     config: dict[str, str],
     stop: threading.Event,
@@ -95,6 +97,10 @@ def _run(
     with reporter:
         final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status))
     record.close(final)
+    if operators:
+        from millstream.cli.operators import show
+
+        show(final.operators)
     reporter.say(reporter.summary(final))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
@@ -13,7 +13,7 @@ from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
 from millstream.runtime.execution import Execution
-from millstream.runtime.gauges import Gauge
+from millstream.runtime.gauges import Gauge, OperatorMetrics
 from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers
 
@@ -97,28 +97,46 @@ class Executor:
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
             return 0
-        began, tuples, punctuations, waiting = self.book.now(), inputs.passed, inputs.punctuations, operator.waiting
+        counts, waiting, began = inputs.taken, operator.waiting, self.book.now()
+        tuples, punctuations, queued = counts.tuples, counts.punctuations, counts.waited
+        gauge.peak = max(gauge.peak, inputs.rows + waiting)  # a queue shrinks by steps only: it was longest right before one
         out = Output()
         operator.step(inputs, out, None if self.limit is None else max(self.limit - taken, 1))
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
-        tuples, punctuations = inputs.passed - tuples, inputs.punctuations - punctuations
+        tuples, punctuations = counts.tuples - tuples, counts.punctuations - punctuations
         if self.on_step is not None:
             self.on_step(number, tuples, punctuations)
         now = self.book.now()
-        gauge.steps += 1
-        gauge.busy += now - began
-        gauge.tuples_in += tuples
-        gauge.punctuations_in += punctuations
+        gauge.note_step(now - began, tuples, punctuations, counts.waited - queued)
         if operator.needs.idle_waiting_prone:
             self.book.add(operator.waiting - waiting)
-            gauge.note_waiting(operator.waiting > 0, now)
+            gauge.note_waiting(operator.waiting, now)
         self.letters += out.letters
         for block in out.blocks:
             gauge.tuples_out += len(block)
             gauge.punctuations_out += len(block.punctuations)
             self.network.emit(number, block)
         return tuples
+
+    # -- how the operators do -------------------------------------------------------------------------------------
+
+    def metrics(self, names: Mapping[int, str], lifetime: int) -> list[OperatorMetrics]:
+        """Of each operator, in a run that has lasted so many microseconds."""
+        now = self.book.now()
+        self._look(self.operators)
+        return [self.gauges[number].metrics(number, names[number], lifetime, now) for number in sorted(self.operators)]
+
+    def take_gauges(self) -> tuple[tuple[int, Gauge], ...]:
+        """Of the operators that have run since the last call; they begin anew."""
+        found = tuple((number, gauge) for number, gauge in self.gauges.items() if gauge.steps)
+        self._look(number for number, _ in found)
+        self.gauges.update((number, Gauge()) for number, _ in found)
+        return found
+
+    def _look(self, operators: Iterable[int]) -> None:
+        for number in operators:
+            self.gauges[number].queue = self.network.inputs[number].rows + self.operators[number].waiting
 
     # -- what it holds --------------------------------------------------------------------------------------------
 

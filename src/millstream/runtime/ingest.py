@@ -21,6 +21,7 @@ from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
 from millstream.progress.guard import Guard, carrying, with_guard
 from millstream.runtime.executor import Executor
+from millstream.runtime.gauges import Gauge
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Piece:
     stream: str = ""
     rows: int = 0
     """What was read: tuples, marker rows and what became a letter."""
+    gauges: tuple[tuple[int, Gauge], ...] = ()
+    """What the operators here did."""
 
     def lag(self, arrived: int) -> int | None:
         """How old the oldest tuple of the unit was when it arrived; None when there is none."""
@@ -99,7 +102,8 @@ class Ingest:
         arrivals = []
         for crossing in self.crossings:
             arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
-        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), self.stream.name, rows)
+        letters = [*letters, *self.executor.take_letters()]
+        return Piece(tuple(arrivals), tuple(letters), self.stream.name, rows, self.executor.take_gauges())
 
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""

@@ -14,11 +14,13 @@ from millstream.core.clock import Clock
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import MillstreamError, SinkProblem
 from millstream.graph.cut import cut
+from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
 from millstream.io.contract import DeadLetter, Limits, Sink, Source
 from millstream.io.hold import Hold
 from millstream.io.staging import Staging, safe
+from millstream.operators.buffers import microseconds
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime import scratch
@@ -154,6 +156,7 @@ def run_local(
         made = Status(dict(p.tuples_in), sum(written.values()), written, dict(p.letters), p.marks, p.state_rows, p.state_bytes, p.seconds)
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
+        made.operators = p.operators
         return made
 
     try:
@@ -237,7 +240,7 @@ def _run_spark(
             counts[letter.kind] = counts.get(letter.kind, 0) + 1
         launch.letters.deliver(epoch, unique)
 
-    began, meter = time.monotonic(), Meter()
+    began, meter, names = time.monotonic(), Meter(), label_all(launch.graph)
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
@@ -246,6 +249,7 @@ def _run_spark(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind = launch.behind(made.marks, time.time())
         made.batch, made.spent = last.batch, dict(last.spent)
+        made.operators = program.totals.metrics(names, round(seconds * 1e6), microseconds())
         return made
 
     def told(p: Progress) -> None:

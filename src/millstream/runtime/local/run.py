@@ -11,11 +11,13 @@ from millstream.core.block import Block
 from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
 from millstream.graph.components import components
+from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
 from millstream.progress.demand import Demand, called
 from millstream.runtime.execution import Execution
+from millstream.runtime.gauges import OperatorMetrics
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
 from millstream.runtime.local.scheduler import Component, Scheduler
@@ -43,6 +45,7 @@ class Progress:
     state_bytes: int = 0
     seconds: float = 0.0
     spent: dict[str, float] = field(default_factory=dict)
+    operators: list[OperatorMetrics] = field(default_factory=list)
 
 
 class LocalRun:
@@ -65,6 +68,7 @@ class LocalRun:
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
         self.demand = Demand(graph)
+        self.names = label_all(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
             stream = vertex.config.stream  # type: ignore[attr-defined]
@@ -185,6 +189,7 @@ class LocalRun:
         self.progress.state_bytes = self.stage.executor.nbytes
         self.progress.spent = dict(self.watch.parts)
         self.progress.seconds = time.monotonic() - self.began
+        self.progress.operators = self.stage.executor.metrics(self.names, round(self.progress.seconds * 1e6))
         return self.progress
 
 
