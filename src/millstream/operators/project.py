@@ -10,7 +10,7 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.block import Block
+from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
@@ -124,11 +124,14 @@ class RunningProject(UnaryOperator):
         self.config = config
         self.needs = config.needs
         self.schema = config.schema
+        self.empty = empty_batch(config.schema)
         self.compiled = [compile_expression(e, config.input) for _, e in config.columns]
 
     def handle(self, block: Block, out: Output) -> None:
-        arrays, _, failures = evaluate_guarded(self.compiled, block.batch)
-        if failures:
-            out.letters += failure_letters(self.config.origin, block.batch, failures)
-        punctuations = [new for old in block.punctuations for new in self.config.translate(old)]
-        out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema), punctuations)
+        batch = self.empty
+        if len(block):
+            arrays, _, failures = evaluate_guarded(self.compiled, block.batch)
+            if failures:
+                out.letters += failure_letters(self.config.origin, block.batch, failures)
+            batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        out.put(batch, [new for old in block.punctuations for new in self.config.translate(old)])
