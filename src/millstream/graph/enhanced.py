@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+import pyarrow as pa
+
+from millstream.core.block import empty_batch
 from millstream.core.punctuation import Punctuation
 from millstream.graph.graph import Graph, Vertex
 from millstream.operators.edges import Deliver, Enter
@@ -22,6 +26,11 @@ class TsmArc:
     consumer: int
     port: int
     """-1 where the arc ends at an operator whose output leaves this part of the graph."""
+
+    @cached_property
+    def empty(self) -> pa.RecordBatch | None:
+        """No tuples, of the kind that come at the end of the arc; None where it bypasses nothing."""
+        return empty_batch(self.passed[-1].config.schema) if self.passed else None
 
     def translate(self, punctuations: Iterable[Punctuation]) -> tuple[Punctuation, ...]:
         """What a promise means at the end of the arc."""

@@ -27,7 +27,7 @@ class Book:
             self.peak = self.rows
 
 
-@dataclass
+@dataclass(slots=True)
 class _Held:
     """A block in a queue, since when, and how many heads have not passed it."""
 
@@ -76,8 +76,9 @@ class Buffer:
         held.left -= 1
         if not held.left:
             del self._held[number]
-            self.rows -= len(held.block)
-            self.book.add(-len(held.block))
+            rows = len(held.block)
+            self.rows -= rows
+            self.book.add(-rows)
         return held
 
 
@@ -109,6 +110,11 @@ class Head:
     def __len__(self) -> int:
         """Blocks to take, an active register among them."""
         return self.buffer._next - self._at + (self._register is not None)
+
+    @property
+    def ready(self) -> bool:
+        """There is something to take."""
+        return self._at < self.buffer._next or self._register is not None
 
     @property
     def rows(self) -> int:
@@ -172,6 +178,6 @@ class Inputs:
     def any(self) -> int | None:
         """The first port with something to take."""
         for port, head in enumerate(self.heads):
-            if len(head):
+            if head.ready:
                 return port
         return None

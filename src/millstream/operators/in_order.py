@@ -61,6 +61,22 @@ class InOrder(Config):
         return RunningInOrder(self, journal)
 
 
+class _Names:
+    """Of the registers of one input."""
+
+    __slots__ = ("mark", "passed", "promised", "tsm")
+
+    def __init__(self, port: int) -> None:
+        self.tsm = f"tsm {port}"
+        """The time below which nothing more comes, by tuples and promises."""
+        self.mark = f"mark {port}"
+        """The same by promises alone."""
+        self.passed = f"passed {port}"
+        """What of it the operator inside has been told."""
+        self.promised = f"promised {port}"
+        """Other promises, which it has not been told yet."""
+
+
 class _Fresh(NamedTuple):
     """A block that waits as it came: its earliest and its latest time, and its tuples."""
 
@@ -75,6 +91,7 @@ class RunningInOrder(Operator):
         self.needs = config.needs
         self.inner = config.inner.build(journal)
         self.registers = Registers(journal=journal)
+        self.names = [_Names(port) for port in range(len(config.schemas))]
         self.rows = [RowWindow(schema, journal=journal) for schema in config.schemas]
         self.empty = [empty_batch(schema) for schema in config.schemas]
         self.nothing = empty_batch(config.schema)
@@ -110,28 +127,28 @@ class RunningInOrder(Operator):
     # -- tuples ---------------------------------------------------------------------------------------------------
 
     def _arrive(self, port: int, block: Block) -> None:
+        names = self.names[port]
         if len(block):
             axis = self._axis(port, block.batch)
             low, high = (int(axis[0]),) * 2 if len(axis) == 1 else (int(axis.min()), int(axis.max()))
             self.fresh[port].append(_Fresh(low, high, block.batch))
             if self.config.ordered:
-                self.registers.raise_to(f"tsm {port}", high)
+                self.registers.raise_to(names.tsm, high)
         for punctuation in block.punctuations:
             if punctuation.is_end:
-                self.registers[f"tsm {port}"] = MAX_TIME
-                self.registers[f"mark {port}"] = MAX_TIME
+                self.registers[names.tsm] = self.registers[names.mark] = MAX_TIME
             elif punctuation.is_linear and punctuation.patterns[0][0] == self.config.times[port]:
                 pattern = punctuation.patterns[0][1]
                 assert isinstance(pattern, Range)
-                self.registers.raise_to(f"tsm {port}", pattern.high)
-                self.registers.raise_to(f"mark {port}", pattern.high)
+                self.registers.raise_to(names.tsm, pattern.high)
+                self.registers.raise_to(names.mark, pattern.high)
             else:
-                kept: tuple[Punctuation, ...] = self.registers.get(f"promised {port}", ())
-                self.registers[f"promised {port}"] = (*kept, punctuation)
+                kept: tuple[Punctuation, ...] = self.registers.get(names.promised, ())
+                self.registers[names.promised] = (*kept, punctuation)
 
     def _release(self) -> None:
         """Tuples whose time no register is behind go on; simultaneous ones do not wait for each other."""
-        bound = min([self._register("tsm", port) for port in range(len(self.rows))])
+        bound = min([self.registers.get(names.tsm, MIN_TIME) for names in self.names])
         for port, rows in enumerate(self.rows):
             fresh = self.fresh[port]
             if len(fresh) > MANY or any([each.low <= bound < each.high for each in fresh]):
@@ -161,20 +178,17 @@ class RunningInOrder(Operator):
         """Of the tuples that wait; MAX_TIME when none does."""
         return min([self.rows[port].earliest, *(each.low for each in self.fresh[port])])
 
-    def _register(self, kind: str, port: int) -> int:
-        return int(self.registers.get(f"{kind} {port}", MIN_TIME))
-
     # -- promises -------------------------------------------------------------------------------------------------
 
     def _promise(self) -> None:
         """What an input has promised holds inside as far as no tuple of it waits out here."""
         for port, rows in enumerate(self.rows):
-            mark, found = self._register("mark", port), []
-            mark = min(mark, self._earliest(port))
-            if mark > self._register("passed", port):
-                self.registers[f"passed {port}"] = mark
+            names, found = self.names[port], []
+            mark = min(self.registers.get(names.mark, MIN_TIME), self._earliest(port))
+            if mark > self.registers.get(names.passed, MIN_TIME):
+                self.registers[names.passed] = mark
                 found.append(Punctuation.end() if mark == MAX_TIME else Punctuation.linear(self.config.times[port], mark))
-            kept: tuple[Punctuation, ...] = self.registers.get(f"promised {port}", ())
+            kept: tuple[Punctuation, ...] = self.registers.get(names.promised, ())
             if kept:
                 held = [each.batch for each in self.fresh[port]]
                 if len(rows):
@@ -182,7 +196,7 @@ class RunningInOrder(Operator):
                 ready = [p for p in kept if not any(p.matches(batch).any() for batch in held)]
                 found = [*ready, *found]
                 if ready:
-                    self.registers[f"promised {port}"] = tuple(p for p in kept if p not in ready)
+                    self.registers[names.promised] = tuple(p for p in kept if p not in ready)
             if found:
                 self.buffers[port].put(Block(self.empty[port], tuple(found)))
 

@@ -118,7 +118,11 @@ class Arrivals:
         self.mark = max(self.mark, self.entered)
         if batch.num_rows:
             self.low = min(self.low, self.entered)
-        return Block(_with_numbers(self._stamped(batch), self._numbers(batch.num_rows)))
+        stamps = pa.array(np.full(batch.num_rows, self.entered, dtype=np.int64)).view(TIMESTAMP)
+        made = {self.stream.time: stamps, SEQUENCE: pa.array(self._numbers(batch.num_rows))}
+        names = self.stream.schema.names
+        columns = [made[name] if name in made else batch.column(name) for name in names]
+        return Block(pa.RecordBatch.from_arrays(columns, schema=self.stream.schema))
 
     def _numbers(self, rows: int) -> Int64s:
         """The arrival numbers of the next tuples."""

@@ -101,7 +101,7 @@ class Gate:
 
     def _punctual(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         """Without the tuples that break what earlier units promised."""
-        if not batch.num_rows:
+        if not batch.num_rows or not self.guard.columns:
             return batch
         seen = self.guard.view(batch)
         late: Mask = np.zeros(batch.num_rows, dtype=np.bool_)

@@ -185,7 +185,7 @@ class _View:
         if not len(self.network.buffers[self.current]):
             return False
         branches = self.executor.branches[self.current]
-        return len(branches) == len(self.network.branches[self.current]) or any(len(head) for _, _, head in branches)
+        return len(branches) == len(self.network.branches[self.current]) or any(head.ready for _, _, head in branches)
 
     @property
     def more(self) -> bool:
@@ -198,7 +198,7 @@ class _View:
             return self.network.woken[self.current].pop(0)
         branches = self.executor.branches[self.current]
         at = self.executor.turns[self.current]
-        while not len(branches[at % len(branches)][2]):
+        while not branches[at % len(branches)][2].ready:
             at += 1
         self.executor.turns[self.current] = at % len(branches)
         return branches[at % len(branches)][0]
@@ -208,7 +208,7 @@ class _View:
         """Of the producers of empty inputs, first one that has something to do itself."""
         state, heads = self.executor.table[self.current], self.network.inputs[self.current].heads
         before = [(p, head) for p, head in zip(state.preds, heads, strict=True) if p is not None]
-        empty = [p for p, head in before if not len(head)]
+        empty = [p for p, head in before if not head.ready]
         found = next((p for p in empty if p in self.network.pending), None)
         return found if found is not None else (empty or [p for p, _ in before])[0]
 
