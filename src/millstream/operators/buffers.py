@@ -29,9 +29,10 @@ class Book:
 
 @dataclass(slots=True)
 class _Held:
-    """A block in a queue, since when, and how many heads have not passed it."""
+    """A block in a queue, how many tuples it has, since when it is there, and how many heads have not passed it."""
 
     block: Block
+    rows: int
     since: int
     left: int
 
@@ -60,12 +61,13 @@ class Buffer:
     def put(self, block: Block) -> None:
         if not self._heads:
             return
-        self._held[self._next] = _Held(block, self.book.now(), self._heads)
-        self._next += 1
         rows = len(block)
-        self.rows += rows
-        self.total += rows
-        self.book.add(rows)
+        self._held[self._next] = _Held(block, rows, self.book.now(), self._heads)
+        self._next += 1
+        if rows:
+            self.rows += rows
+            self.total += rows
+            self.book.add(rows)
 
     def __len__(self) -> int:
         """Blocks that somebody waits for."""
@@ -76,9 +78,9 @@ class Buffer:
         held.left -= 1
         if not held.left:
             del self._held[number]
-            rows = len(held.block)
-            self.rows -= rows
-            self.book.add(-rows)
+            if held.rows:
+                self.rows -= held.rows
+                self.book.add(-held.rows)
         return held
 
 
@@ -134,7 +136,7 @@ class Head:
             self.taken.punctuations += 0 if promises is None else len(promises.punctuations)
             return promises
         held = self.buffer._held[self._at]
-        left = len(held.block) - self._taken
+        left = held.rows - self._taken
         if limit is not None and left > limit:
             self._taken += limit
             self._count(limit, held)
@@ -149,6 +151,8 @@ class Head:
         return block
 
     def _count(self, rows: int, held: _Held) -> None:
+        if not rows:
+            return
         self._passed += rows
         self.taken.tuples += rows
         self.taken.waited += rows * (self.buffer.book.now() - held.since)
@@ -173,11 +177,14 @@ class Inputs:
     @property
     def rows(self) -> int:
         """Tuples to take."""
-        return sum([head.rows for head in self.heads])
+        rows = 0
+        for head in self.heads:
+            rows += head.buffer.total - head._passed
+        return rows
 
     def any(self) -> int | None:
         """The first port with something to take."""
         for port, head in enumerate(self.heads):
-            if head.ready:
+            if head._at < head.buffer._next or head._register is not None:  # `ready`, which is asked here most
                 return port
         return None

@@ -70,7 +70,7 @@ class Container(Protocol):
     def restore(self, segments: Segments) -> None: ...
 
 
-@dataclass
+@dataclass(slots=True)
 class Output:
     """Where an operator puts its results during one step."""
 

@@ -108,7 +108,12 @@ class RunningInOrder(Operator):
 
     @property
     def waiting(self) -> int:
-        return sum([len(rows) for rows in self.rows]) + sum([len(each.batch) for fresh in self.fresh for each in fresh])
+        count = 0
+        for rows, fresh in zip(self.rows, self.fresh, strict=True):
+            count += len(rows)
+            for each in fresh:
+                count += each.batch.num_rows
+        return count
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
         port = inputs.any()
@@ -176,7 +181,8 @@ class RunningInOrder(Operator):
 
     def _earliest(self, port: int) -> int:
         """Of the tuples that wait; MAX_TIME when none does."""
-        return min([self.rows[port].earliest, *(each.low for each in self.fresh[port])])
+        earliest = self.rows[port].earliest
+        return min([earliest, *[each.low for each in self.fresh[port]]]) if self.fresh[port] else earliest
 
     # -- promises -------------------------------------------------------------------------------------------------
 

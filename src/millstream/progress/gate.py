@@ -125,7 +125,7 @@ class Gate:
         if self.sequence is None or not batch.num_rows or not base:
             return batch
         place = batch.schema.get_field_index(self.sequence)
-        return batch.set_column(place, batch.schema.field(place), pc.add(batch.column(place), np.int64(base)))
+        return batch.set_column(place, self.sequence, pc.add(batch.column(place), pa.scalar(base, pa.int64())))
 
     def _broken(self, step: Step, before: int) -> list[Broken]:
         """At the end of a unit, the tuples of it that were late."""

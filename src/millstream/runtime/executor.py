@@ -110,8 +110,9 @@ class Executor:
         now = self.book.now()
         gauge.note_step(now - began, tuples, punctuations, counts.waited - queued)
         if operator.needs.idle_waiting_prone:
-            self.book.add(operator.waiting - waiting)
-            gauge.note_waiting(operator.waiting, now)
+            waits = operator.waiting
+            self.book.add(waits - waiting)
+            gauge.note_waiting(waits, now)
         self.letters += out.letters
         for block in out.blocks:
             gauge.tuples_out += len(block)

@@ -19,7 +19,7 @@ from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
-from millstream.progress.guard import Guard, carrying, with_guard
+from millstream.progress.guard import Guard, carrying, guarded, with_guard
 from millstream.runtime.executor import Executor
 from millstream.runtime.gauges import Gauge
 
@@ -72,6 +72,7 @@ class Ingest:
         self.schemas = {c.number: Guard.at(cut, c).schema for c in self.crossings}
         self.empty = {number: Block(empty_batch(schema)) for number, schema in self.schemas.items()}
         self.nothing = Block(empty_batch(self.stream.schema))
+        self.guarded = bool(guarded(self.stream))
         self.made: dict[int, list[Block]] = {}
         self.executor = Executor(carrying(members, self.stream), self._collect, {c.producer for c in self.crossings})
 
@@ -99,7 +100,7 @@ class Ingest:
 
     def _piece(self, block: Block, step: Step, letters: list[DeadLetter], rows: int) -> Piece:
         self.made = {}
-        entering = Block(with_guard(block.batch, self.stream))
+        entering = Block(with_guard(block.batch, self.stream)) if self.guarded else block
         if self.executor.operators:
             self.executor.emit(self.vertex, entering)
             self.executor.run()
