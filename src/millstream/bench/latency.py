@@ -36,8 +36,9 @@ INTERNAL, LATENT = "TIMESTAMP INTERNAL AS ts", "TIMESTAMP LATENT"
 IN_ORDER = "SET execution.order = 'in-order';"
 ARCS = "SET execution.promises = 'arcs';"
 
+LATENT_SIDE = "latent time"
 SIDES = {
-    "latent": ("", LATENT),
+    LATENT_SIDE: ("", LATENT),
     "out of order": ("", INTERNAL),
     "in order": (IN_ORDER, INTERNAL),
     "in order, arcs": (IN_ORDER + ARCS, INTERNAL),
@@ -94,7 +95,7 @@ def _handed(pipeline: Pipeline) -> Pipeline:
 class Latency:
     """What one side showed, in seconds."""
 
-    side: str
+    name: str
     operators: int
     rounds: list[list[float]] = field(default_factory=list)
 
@@ -127,6 +128,6 @@ def measure(tuples: int = TUPLES, rounds: int = ROUNDS, warm: int = WARM, tell: 
     for number in range(rounds):
         tell(f"round {number + 1} of {rounds}")
         for each in found:
-            path = paths[each.side]
+            path = paths[each.name]
             each.rounds.append([path.send() for _ in range(max(2, tuples // rounds))])
     return found

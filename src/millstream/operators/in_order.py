@@ -210,12 +210,12 @@ class RunningInOrder(Operator):
         """In the order of time, and the promises behind."""
         out.letters += made.letters
         batches = [block.batch for block in made.blocks if len(block)]
+        batch = self.nothing
         if batches:
             batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-            out.put(batch if self.config.time is None or len(batch) == 1 else batch.sort_by(self.config.time))
-        promises = [punctuation for block in made.blocks for punctuation in block.punctuations]
-        if promises:
-            out.put(self.nothing, promises)
+            if self.config.time is not None and len(batch) > 1:
+                batch = batch.sort_by(self.config.time)
+        out.put(batch, [punctuation for block in made.blocks for punctuation in block.punctuations])
 
     def due(self) -> Iterator[Due]:
         earliest = min([self._earliest(port) for port in range(len(self.rows))])
