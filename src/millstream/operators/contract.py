@@ -163,6 +163,10 @@ class Config(ABC):
         """True when tuples pass one by one and `translate` tells all about punctuations."""
         return type(self).translate is not Config.translate
 
+    def reads(self, column: str) -> bool:
+        """False when an input column plays no part in it."""
+        return True
+
     keeps_all = False
     """True when every tuple that goes in comes out."""
 

@@ -77,6 +77,13 @@ class Project(Config):
             found += [(new, cast(pattern, self.input, name, e)) for new, e in self.columns if widens(e, name, self.input)]
         return found
 
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        return frozenset(found.name for _, e in self.columns for found in e.find_all(exp.Column))
+
+    def reads(self, column: str) -> bool:
+        return column in self._read
+
     keeps_all = True
 
     def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Project:

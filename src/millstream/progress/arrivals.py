@@ -44,6 +44,11 @@ class Step:
     closings: tuple[Punctuation, ...] = ()
     """The value punctuations that came with the last piece, over the source's columns."""
 
+    @property
+    def finished(self) -> Step:
+        """The same, and the unit is done."""
+        return Step(self.unit, self.rows, self.low, self.mark, True, self.ended, self.enabling, self.closings)
+
 
 @dataclass
 class Arrivals:
@@ -118,7 +123,7 @@ class Arrivals:
         self.mark = max(self.mark, self.entered)
         if batch.num_rows:
             self.low = min(self.low, self.entered)
-        stamps = pa.array(np.full(batch.num_rows, self.entered, dtype=np.int64)).view(TIMESTAMP)
+        stamps = pa.repeat(pa.scalar(self.entered, TIMESTAMP), batch.num_rows)
         made = {self.stream.time: stamps, SEQUENCE: pa.array(self._numbers(batch.num_rows))}
         names = self.stream.schema.names
         columns = [made[name] if name in made else batch.column(name) for name in names]

@@ -73,15 +73,20 @@ class Gate:
         """The mark that the stream's own tuples have led to, without enabling timestamps."""
         return int(self.registers.get("tuples' mark", MIN_TIME))
 
-    def take(self, block: Block, step: Step) -> tuple[Block, list[Broken]]:
-        """One block of a unit with the step it ends; the promises that hold after it, and those that it broke."""
+    def take(self, block: Block, step: Step, *, numbered: bool = True) -> tuple[Block, list[Broken]]:
+        """One block of a unit with the step it ends; the promises that hold after it, and those that it broke.
+
+        Where arrival numbers are not read they are left as they came.
+        """
         if self.registers.get("unit", -1) != step.unit.number:
             self.registers["unit"] = step.unit.number
             self.registers["before"] = self.mark
             self.registers["before by clock"] = int(self.mark > self.tuples_mark)
             self.registers["rows before"] = self.registers.get("rows", 0)
         before = int(self.registers.get("before", MIN_TIME))
-        batch = self._numbered(self.guard.without(self._punctual(block.batch, before)))
+        batch = self.guard.without(self._punctual(block.batch, before))
+        if numbered:
+            batch = self._numbered(batch)
         promises = [new for old in step.closings for new in self._translate(old)]
         if step.closings:
             self.closed.add(step.closings)
@@ -95,7 +100,7 @@ class Gate:
         if step.mark > MIN_TIME and self.registers.raise_to("mark", step.mark):
             promises += self._translate(Punctuation.linear(self.stream.time, step.mark))
         rows = int(self.registers.get("rows before", 0)) + step.rows
-        if self.registers.raise_to("rows", rows) and self.sequence is not None:
+        if self.registers.raise_to("rows", rows) and numbered and self.sequence is not None:
             promises += self._translate(Punctuation.linear(SEQUENCE, rows))
         return Block(batch, tuple(promises)), broken
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -90,7 +90,7 @@ class Ingest:
         if held is None:
             held = self.nothing, arrivals.step(), [], 0
         block, step, letters, rows = held
-        yield self._piece(block, replace(step, done=True), letters, rows)
+        yield self._piece(block, step.finished, letters, rows)
 
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
