@@ -126,11 +126,12 @@ class Executor:
         """Of each operator, in a run that has lasted so many microseconds."""
         now = self.book.now()
         self._look(self.operators)
-        return [self.gauges[number].metrics(number, names[number], lifetime, now) for number in sorted(self.operators)]
+        found = {number: names.get(number) or self.network.vertices[number].config.label for number in sorted(self.operators)}
+        return [self.gauges[number].metrics(number, name, lifetime, now) for number, name in found.items()]
 
     def take_gauges(self) -> tuple[tuple[int, Gauge], ...]:
         """Of the operators that have run since the last call; they begin anew."""
-        found = tuple((number, gauge) for number, gauge in self.gauges.items() if gauge.steps)
+        found = tuple((number, self.gauges[number]) for number in self.operators if self.gauges[number].steps)
         self._look(number for number, _ in found)
         self.gauges.update((number, Gauge()) for number, _ in found)
         return found
