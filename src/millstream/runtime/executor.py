@@ -89,13 +89,14 @@ class Executor:
             view.turn_to(choice.operator)
             if choice.runs:
                 view.taken += self._step(choice.operator, view.taken)
+                if not self.network.pending:
+                    return  # to backtrack would be to find that nobody has anything to take
             choice = select(self.rules[choice.operator], view)
 
     def _step(self, number: int, taken: int) -> int:
         """One step of an operator; tells how many tuples it took."""
         operator, inputs, gauge = self.operators[number], self.network.inputs[number], self.gauges[number]
-        if not operator.more(inputs):
-            self.network.pending.pop(number, None)
+        if number not in self.network.pending:
             return 0
         counts, waiting, began = inputs.taken, operator.waiting, self.book.now()
         tuples, punctuations, queued = counts.tuples, counts.punctuations, counts.waited
