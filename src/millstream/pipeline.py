@@ -114,6 +114,10 @@ class Pipeline:
     def in_order(self) -> bool:
         return bool(self.settings.get("execution.order") == "in-order")
 
+    def sketched(self, queries: Sequence[nodes.Insert] | None = None) -> Graph:
+        """The graph of these queries (all of them, by default), to look at."""
+        return sketch(self.plans(queries), in_order=self.in_order)
+
     def explained(self, statement: Explain) -> nodes.Insert:
         """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
         try:

@@ -44,6 +44,10 @@ def test_a_query_that_is_fed_while_it_runs() -> None:
         query.stop()
         assert not query.running
         assert query.metrics().stopped
+        operators = query.metrics().operators
+        assert [o.name.split()[0] for o in operators] == ["project", "aggregate", "project"]
+        assert [(o.tuples_in, o.tuples_out) for o in operators] == [(4, 4), (4, 2), (2, 2)]
+        assert all(f"#{o.number} {o.name}" in query.explain("graph") for o in operators)
     assert query.to_arrow().num_rows == 2  # the open window stays open: the stream has not ended
     assert repr(query).startswith("<Query ended: 4 tuples in, 2 out")
 

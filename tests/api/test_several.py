@@ -90,6 +90,11 @@ def test_on_spark_one_query_stops_and_the_other_goes_on(spark: object, tmp_path:
         assert sum(metrics.batch.parts.values()) == pytest.approx(metrics.batch.seconds) and metrics.batch.ours > 0
         assert sum(metrics.spent.values()) >= metrics.batch.seconds
         assert metrics.mean_in > 0 and metrics.behind["S"] > 0
+    # Of this life of the run: what was read before the restart is not in it. The selection runs where the stream is read.
+    select = next(o for o in again.metrics().operators if o.name.startswith("select"))
+    assert (select.tuples_in, select.tuples_out, select.selectivity) == (1, 1, 1.0) and select.latency is not None
+    aggregate = next(o for o in counts.metrics().operators if o.name.startswith("aggregate"))
+    assert (aggregate.tuples_in, aggregate.tuples_out) == (4, 1) and aggregate.busy > 0 and aggregate.punctuations_in > 0
     for checkpoint in ("odd", "counts"):  # the micro-batch in hand was finished
         offsets, commits = ({f.name for f in (tmp_path / checkpoint / kind).iterdir()} for kind in ("offsets", "commits"))
         assert offsets == commits

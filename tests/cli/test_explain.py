@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from millstream.graph.graph import Graph
-from millstream.graph.picture import _layers, _order, _place, kind_of, png
-from millstream.pipeline import Pipeline, sketch
+from millstream.graph.picture import _arriving, _place, kind_of, layout, png
+from millstream.pipeline import Pipeline
 from tests.cli.kit import QUERY, SINK, STREAM, Command
 
 LOGICAL = """\
@@ -58,7 +58,7 @@ def test_graph(command: Command) -> None:
         "union",
         "punctuations: linear propagate, value propagate",
         "buffers (",
-        "arcs with time-stamp memory (TSM) (4): ",
+        "arcs with time-stamp memory (TSM) (5): #0 -> #4 port 0 past #1, #0 -> #8 port 0 past #1,\n     #2 -> #4 port 1 past #3, ",
         "forks (2): #1 to #4 and #8, #2 to #3 and #7\n",
     ):
         assert part in done.out, done.out
@@ -97,16 +97,28 @@ def test_picture(command: Command) -> None:
     assert done.err.startswith("nowhere/graph.png: No such file or directory")
 
 
+def test_the_picture_is_of_the_graph_that_runs(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Graph] = []
+    monkeypatch.setattr("millstream.graph.picture.png", lambda graph, title: drawn.append(graph) or b"")
+    command.pipeline(MANY)
+    for order in ("out-of-order", "in-order"):
+        done = command("explain", "pipeline.sql", "--form", "graph", "--picture", "graph.png", "--set", f"execution.order={order}")
+        assert done.code == 0, done.err
+    assert ["waiting" in map(kind_of, graph.vertices) for graph in drawn] == [False, True]
+
+
 def graph_of(text: str) -> Graph:
     pipeline = Pipeline()
     pipeline.add_text(text)
-    return sketch(pipeline.plans())
+    return pipeline.sketched()
 
 
-@pytest.mark.parametrize("text", [STREAM + SINK + QUERY, MANY], ids=["one", "many"])
+IN_ORDER = "SET execution.order = 'in-order';\n"
+
+
+@pytest.mark.parametrize("text", [STREAM + SINK + QUERY, MANY, IN_ORDER + MANY], ids=["one", "many", "in order"])
 def test_no_two_boxes_of_a_picture_touch(text: str) -> None:
-    layers = _layers(graph_of(text))
-    _order(layers)
+    layers, _ = layout(graph_of(text))
     width, height = _place(layers)
     for layer in layers:
         for above, below in pairwise(layer):
@@ -116,6 +128,24 @@ def test_no_two_boxes_of_a_picture_touch(text: str) -> None:
             assert cell.y - cell.height / 2 >= -1e-9 and cell.y + cell.height / 2 <= height + 1e-9
     for left, right in pairwise(layers):
         assert max(c.x + c.width / 2 for c in left) < min(c.x - c.width / 2 for c in right)
+
+
+@pytest.mark.parametrize("text", [STREAM + SINK + QUERY, MANY, IN_ORDER + MANY], ids=["one", "many", "in order"])
+def test_arcs_reach_a_box_side_by_side(text: str) -> None:
+    layers, lines = layout(graph_of(text))
+    _place(layers)
+    for cell in (cell for layer in layers for cell in layer if cell.vertex is not None):
+        places = sorted(_arriving(line, lines) for line in lines if line.cells[-1] is cell)
+        assert all(abs(place) < cell.height / 2 for place in places)
+        assert all(above + 0.05 < below for above, below in pairwise(places))
+
+
+def test_boxes_that_wait_for_order() -> None:
+    graph = graph_of(IN_ORDER + MANY)
+    layers, _ = layout(graph)
+    heads = {cell.vertex.number: cell.lines[0] for layer in layers for cell in layer if cell.vertex is not None}
+    waiting = [v for v in graph.vertices if kind_of(v) == "waiting"]
+    assert [heads[v.number].split(" ", 1)[1] for v in waiting] == ["sort", "in-order inner join", "sort", "in-order union"]
 
 
 def test_kinds_of_boxes() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from millstream.cli.operators import brief
 from millstream.cli.progress import Reporter, lasting, moment, short, size
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.runtime.spent import Spent, batch_time
@@ -66,11 +67,29 @@ def test_numbers_lengths_and_times() -> None:
     assert moment(int((now - timedelta(days=3)).timestamp() * 1e6)) == (now - timedelta(days=3)).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def test_a_table_of_operators(command: Command) -> None:
+    done = command.local(STREAM + SINK + QUERY, "--operators")
+    assert done.code == 0, done.err
+    line = next(line for line in done.lines if "aggregate" in line)
+    assert line.startswith("#2 aggregate count(*)") and line.split()[-5:-2] == ["5", "4", "0.8"]
+    assert done.lines[-1].startswith("read 5 tuples from Bid")
+    assert all(len(line) <= 100 for line in done.lines[:-1])
+    assert "aggregate" not in command.local(STREAM + SINK.replace("'out'", "'more'") + QUERY).err
+
+
+def test_short_times() -> None:
+    assert [brief(s) for s in (0, 7.2e-6, 0.00125, 0.0421, 0.25, 42.123, 1234)] == [
+        "0 us", "7 us", "1.25 ms", "42.1 ms", "250 ms", "42.1 s", "1234 s",
+    ]  # fmt: skip
+
+
 def test_metrics_for_machines(command: Command) -> None:
     done = command.local(STREAM + SINK + QUERY, "--metrics", "metrics.jsonl")
     assert done.code == 0, done.err
     last = json.loads((command.directory / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["over"] is True and last["tuples_in"] == {"Bid": 5} and last["written"] == {"Out": 4} and last["late"] == 0
     assert {"read", "work", "sink"} <= set(last["spent"]) and 0 < sum(last["spent"].values()) <= last["seconds"]
+    operators = {o["name"].split()[0]: o for o in last["operators"]}
+    assert (operators["aggregate"]["tuples_in"], operators["aggregate"]["tuples_out"], operators["aggregate"]["idle"]) == (5, 4, 0.0)
     done = command.local(STREAM + SINK.replace("'out'", "'more'") + QUERY, "--metrics", "no/such/place")
     assert (done.code, done.err) == (1, "can not write the metrics to no/such/place: No such file or directory; choose another file\n")

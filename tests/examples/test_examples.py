@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 from tests.examples.kit import EXAMPLES, ORACLE, expected, pipeline_of, written
 from tests.runtimes.bundle import bundle

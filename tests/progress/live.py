@@ -34,7 +34,7 @@ class Live:
         self.sink = MemorySink("Out")
         pipeline.catalog.sinks.add("Out", SinkEntry("Out", {}, None, self.sink))
         pipeline.add_text(f"INSERT INTO Out {query};")
-        launch = Launch.prepare(pipeline)
+        self.launch = launch = Launch.prepare(pipeline)
         self.letters: list[DeadLetter] = []
         self.run = LocalRun(launch.graph, launch.sources, launch.sinks, clock=self.clock, on_letters=self.letters.extend, **options)
         self.run.writers[0] = self.sink.writer(visible(self.run.schemas[0]), "00000", None)

@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
 from millstream.io import FileSink
 from millstream.runtime.checkpoint import FORMAT
-from millstream.runtime.launch import run_spark
+from millstream.runtime.runs import run_spark
 from millstream.session import Session
 
 FILES = 8

@@ -15,7 +15,9 @@ import pytest
 from millstream.io import MemorySink
 from millstream.io.contract import Part
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, Status, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_spark
+from millstream.runtime.status import Status
 
 TEXT = """
 CREATE STREAM Fast (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS ON DEMAND SKEW 2 SECONDS

@@ -12,7 +12,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_spark
 from millstream.runtime.status import Status
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from millstream.io import MemorySink
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.spent import begin_of
 from millstream.runtime.status import Status
 

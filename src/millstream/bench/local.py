@@ -14,7 +14,8 @@ from millstream.core.types import TIMESTAMP
 from millstream.io import ListSource, MemorySink
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
-from millstream.runtime.launch import Launch, run_local
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local
 
 KEYS = 100_000
 WARM = 200_000

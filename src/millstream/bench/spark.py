@@ -73,7 +73,8 @@ def run(name: str, side: str, rows: int, folder: str) -> dict[str, Any]:
 
 def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
     from millstream.pipeline import Pipeline
-    from millstream.runtime.launch import Launch, run_spark
+    from millstream.runtime.launch import Launch
+    from millstream.runtime.runs import run_spark
     from millstream.runtime.spark.session import get_session
     from millstream.runtime.status import Status
 

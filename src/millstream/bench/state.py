@@ -18,7 +18,8 @@ from millstream.bench import tree
 from millstream.bench.local import START
 from millstream.core.types import TIMESTAMP
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_spark
 from millstream.runtime.spark.session import get_session
 from millstream.runtime.spent import STATE, WORK
 from millstream.runtime.status import Status

@@ -14,7 +14,7 @@ from rich.table import Table
 from millstream.bench.compare import Side, compare
 from millstream.bench.registry import BENCHMARKS
 
-OTHERS = ("spark-state", "spark-idle", "soak")
+OTHERS = ("latency", "spark-state", "spark-idle", "soak")
 """Benchmarks that are no comparison of equal answers, and have a form of their own."""
 
 
@@ -28,6 +28,13 @@ def _idle(seconds: int, plot: str, *, as_json: bool) -> None:
     show(outcomes, as_json=as_json)
 
 
+def _latency(tuples: int | None, *, as_json: bool) -> None:
+    from millstream.bench import latency
+    from millstream.cli.latency import show
+
+    show(latency.measure(tuples or latency.TUPLES, tell=lambda text: print(text, file=sys.stderr)), as_json=as_json)
+
+
 def _state(repeats: int, *, as_json: bool) -> None:
     from millstream.bench import state
     from millstream.cli.state import show
@@ -38,7 +45,7 @@ def _state(repeats: int, *, as_json: bool) -> None:
 def bench(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*BENCHMARKS, *OTHERS])}.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default (latency: 10,000 a side).")] = None,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
     seconds: Annotated[int, typer.Option(help="Seconds of tuples for each side (spark-idle).")] = 60,
     plot: Annotated[str, typer.Option(help="Draw the delay of each window into this file (spark-idle).")] = "",
@@ -46,6 +53,9 @@ def bench(
     out: Annotated[str, typer.Option(help="Where a soak's samples and picture go; what is there is removed.")] = "soak",
 ) -> None:
     """Measure one comparison: every side in its own process, answers checked against each other."""
+    if name == "latency":
+        _latency(rows, as_json=as_json)
+        return
     if name == "spark-idle":
         _idle(seconds, plot, as_json=as_json)
         return

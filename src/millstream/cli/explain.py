@@ -32,7 +32,7 @@ def explain(
     text = read(file)
 
     from millstream.errors import PlanProblem, SinkProblem
-    from millstream.pipeline import Pipeline, sketch
+    from millstream.pipeline import Pipeline
 
     pipeline = Pipeline()
     pipeline.add_text(text, variables=given, file=str(file))
@@ -45,6 +45,6 @@ def explain(
         from millstream.graph.picture import png
 
         try:
-            picture.write_bytes(png(sketch(pipeline.plans(queries)), file.name))
+            picture.write_bytes(png(pipeline.sketched(queries), file.name))
         except OSError as error:
             raise SinkProblem(f"{picture}: {error.strerror}", hint="choose another file for --picture") from None

@@ -38,6 +38,7 @@ def run(
     control: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Take in changes from the .sql files that come there.", show_default=False)
     ] = None,
+    operators: Annotated[bool, typer.Option("--operators", help="Show at the end how each operator did.")] = False,
     values: Values = None,
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own. Repeatable.", show_default=False)
@@ -53,7 +54,7 @@ def run(
         hint = "--master, --checkpoint, --conf"
         raise typer.BadParameter("the local runtime has no master, no checkpoint and no settings of Spark", param_hint=hint)
     with _stopping() as stop:
-        _run(read(file), file, runtime, master, checkpoint, metrics, control, given, config, stop)
+        _run(read(file), file, runtime, master, checkpoint, metrics, control, operators, given, config, stop)
 
 
 def _run(
@@ -64,6 +65,7 @@ def _run(
     checkpoint: str | None,
     metrics: Path | None,
     changes: Path | None,
+    operators: bool,
     given: dict[str, str],
     config: dict[str, str],
     stop: threading.Event,
@@ -101,6 +103,10 @@ def _run(
     with reporter:
         final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status, control=control))
     record.close(final)
+    if operators:
+        from millstream.cli.operators import show
+
+        show(final.operators)
     reporter.say(reporter.summary(final))
 
 

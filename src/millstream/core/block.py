@@ -29,7 +29,8 @@ class Block:
         return self.batch.schema
 
     def __len__(self) -> int:
-        return int(self.batch.num_rows)
+        rows: int = self.batch.num_rows
+        return rows
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:

@@ -15,7 +15,8 @@ from millstream.demo.picture import draw
 from millstream.demo.watch import Result, Watcher
 from millstream.errors import DataProblem
 from millstream.pipeline import Pipeline
-from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 
 SECONDS, SILENT_AFTER = 20.0, 7.0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 
 from millstream.core.types import is_hidden
 from millstream.graph.cut import INGEST, Cut, cut
+from millstream.graph.enhanced import TsmArc, enhanced
 from millstream.graph.graph import Graph, Vertex
 from millstream.graph.rules import strategy_of
 from millstream.graph.table import StateTable, table_text
@@ -31,15 +33,13 @@ _STATE = {"GroupTable": "groups", "RowWindow": "tuples", "Registers": "registers
 
 def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None = None) -> str:
     """Every operator with its kind, keys and punctuation rules; then the buffers between them, the forks, and the state table."""
-    labels = label_all(graph)
+    labels, vertices = label_all(graph), {v.number: v for v in graph.vertices}
     lines: list[str] = []
     for v in graph.vertices:
         lines.append(f"#{v.number} {labels[v.number]}")
         lines += [f"     {line}" for line in _details(v)]
-    arcs = [(producer, v, port) for v in graph.vertices for port, producer in enumerate(v.inputs)]
-    lines += _list("buffers", [f"#{producer} -> #{v.number}" for producer, v, _ in arcs])
-    registers = [(producer, v, port) for producer, v, port in arcs if len(v.inputs) > 1]
-    lines += _list("arcs with time-stamp memory (TSM)", [f"#{producer} -> #{v.number} port {port}" for producer, v, port in registers])
+    lines += _list("buffers", [f"#{producer} -> #{v.number}" for v in graph.vertices for producer in v.inputs])
+    lines += _list("arcs with time-stamp memory (TSM)", [_tsm_text(start, arc, vertices) for start, arc in enhanced(graph)])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
     lines += _list("forks", [f"#{n} to {' and '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()])
     chosen = {v.number: strategy_of(strategy, limit) for v in graph.vertices}
@@ -48,6 +48,12 @@ def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None
         at_a_time = f", {limit} tuple{'s' if limit > 1 else ''} at a time" if limit else ""
         lines += [f"state table ({strategy}{at_a_time}):", *(f"     {line}" for line in table_text(table))]
     return "\n".join(lines)
+
+
+def _tsm_text(start: int, arc: TsmArc, vertices: Mapping[int, Vertex]) -> str:
+    port = f" port {arc.port}" if len(vertices[arc.consumer].inputs) > 1 else ""
+    past = f" past {' '.join(f'#{v.number}' for v in arc.passed)}" if arc.passed else ""
+    return f"#{start} -> #{arc.consumer}{port}{past}"
 
 
 def _list(title: str, entries: list[str]) -> list[str]:

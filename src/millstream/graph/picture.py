@@ -1,4 +1,4 @@
-"""Draws a query graph from left to right: sources, operators (stateful ones shaded), buffers and sinks."""
+"""Draws a query graph from left to right: sources, operators (stateful ones shaded), buffers, TSM arcs and sinks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from millstream.graph.enhanced import enhanced
 from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph, Vertex
 from millstream.operators.edges import Deliver, Enter
@@ -23,25 +24,39 @@ LINE = FONT * 1.35 / 72
 WRAP = 26
 MOST = 8  # lines of a label
 PAD = 0.12
-GAP_X = 0.55
+GAP_X = 0.65
 GAP_Y = 0.28
 LANE = 0.12  # the height of an arc that passes a layer
 
-HEAD = re.compile(r"(\w+ join|\w+) ?(.*)", re.DOTALL)
+APART = 0.14  # arcs that leave or reach a box side by side
+
+HEAD = re.compile(r"((?:in-order )?(?:\w+ join|\w+)) ?(.*)", re.DOTALL)
 NUMBER = re.compile(r"(\d+) (us|ms|s|min|h|d|tuples)\b")  # 10 s stays on one line
 
 COLOURS = {
     "source": ("#e3f1e5", "#3c7a4b"),
     "stateless": ("#ffffff", "#7d8794"),
     "stateful": ("#c9d8ee", "#2f5a94"),
+    "waiting": ("#e6daf1", "#6d4a9c"),
     "sink": ("#fdf0dc", "#a8731d"),
 }
-MEANING = {"source": "source", "stateless": "stateless operator", "stateful": "operator with state", "sink": "sink"}
+MEANING = {
+    "source": "source",
+    "stateless": "stateless operator",
+    "stateful": "operator with state",
+    "waiting": "idle-waiting prone",
+    "sink": "sink",
+}
+BUFFER, TSM = "#5b6573", "#c2501e"
+TSM_MEANING = "way of time stamps (TSM)"
 
 
 @dataclass
 class Cell:
-    """A box of the picture, or a lane where an arc passes a layer (`vertex` is None)."""
+    """A box of the picture, or a lane where an arc passes a layer (`vertex` is None).
+
+    Boxes are placed by their buffers: TSM arcs go round them, and know their neighbours without being known by them.
+    """
 
     layer: int
     vertex: Vertex | None = None
@@ -51,16 +66,32 @@ class Cell:
     height: float = LANE
     x: float = 0.0
     y: float = 0.0
+    column: float = 0.0
+    """The width of its layer: arcs run level there, so that they cross no other box."""
     before: list[Cell] = field(default_factory=list)
     after: list[Cell] = field(default_factory=list)
 
 
+@dataclass
+class Line:
+    """An arc: from one box to another, through the lanes between them."""
+
+    cells: list[Cell]
+    tsm: bool = False
+
+
 def picture(graph: Graph, title: str | None = None) -> Figure:
     """The graph as a matplotlib figure, as large as it needs to be."""
-    layers = _layers(graph)
-    _order(layers)
+    layers, lines = layout(graph)
     width, height = _place(layers)
-    return _draw(layers, width, height, title)
+    return _draw(layers, lines, width, height, title)
+
+
+def layout(graph: Graph) -> tuple[list[list[Cell]], list[Line]]:
+    """Boxes and lanes by layer, in order, and the arcs that join them."""
+    layers, lines = _layers(graph)
+    _order(layers)
+    return layers, lines
 
 
 def png(graph: Graph, title: str | None = None) -> bytes:
@@ -75,10 +106,12 @@ def kind_of(vertex: Vertex) -> str:
         return "source"
     if isinstance(vertex.config, Deliver):
         return "sink"
+    if vertex.config.needs.idle_waiting_prone:
+        return "waiting"
     return "stateless" if vertex.config.stateless else "stateful"
 
 
-def _layers(graph: Graph) -> list[list[Cell]]:
+def _layers(graph: Graph) -> tuple[list[list[Cell]], list[Line]]:
     """A layer per step from the sources; a source stands right before its first consumer, sinks stand last."""
     depth: dict[int, int] = {}
     for v in graph.vertices:
@@ -95,21 +128,26 @@ def _layers(graph: Graph) -> list[list[Cell]]:
     for v in graph.vertices:
         cell = cells[v.number] = _box(v, depth[v.number], labels[v.number])
         layers[cell.layer].append(cell)
-    for v in graph.vertices:
-        for producer in v.inputs:
-            step = cells[producer]
-            for layer in range(step.layer + 1, depth[v.number]):
-                lane = Cell(layer)
-                layers[layer].append(lane)
-                _join(step, lane)
-                step = lane
-            _join(step, cells[v.number])
-    return layers
+    lines = [_line(layers, cells[producer], cells[v.number]) for v in graph.vertices for producer in v.inputs]
+    lines += [_line(layers, cells[start], cells[arc.consumer], tsm=True) for start, arc in enhanced(graph)]
+    for cell in cells.values():
+        arriving = sum(line.cells[-1] is cell for line in lines)
+        cell.height = max(cell.height, 0.8 * APART * (arriving + 1))
+    return layers, lines
 
 
-def _join(producer: Cell, consumer: Cell) -> None:
-    producer.after.append(consumer)
-    consumer.before.append(producer)
+def _line(layers: list[list[Cell]], start: Cell, end: Cell, *, tsm: bool = False) -> Line:
+    """An arc with a lane in each layer that it passes."""
+    lanes = [Cell(layer) for layer in range(start.layer + 1, end.layer)]
+    for lane in lanes:
+        layers[lane.layer].append(lane)
+    cells = [start, *lanes, end]
+    for producer, consumer in pairwise(cells):
+        if not tsm or producer.vertex is None:
+            producer.after.append(consumer)
+        if not tsm or consumer.vertex is None:
+            consumer.before.append(producer)
+    return Line(cells, tsm)
 
 
 def _box(v: Vertex, layer: int, label: str) -> Cell:
@@ -144,7 +182,7 @@ def _place(layers: list[list[Cell]]) -> tuple[float, float]:
         wide = max(cell.width for cell in layer)
         for cell in layer:
             cell.x = x + wide / 2
-            cell.width = cell.width or wide
+            cell.width, cell.column = cell.width or wide, wide
         x += wide + GAP_X
     for layer in layers:
         y = 0.0
@@ -183,7 +221,7 @@ def _settle(layer: list[Cell], forth: bool) -> None:
         at += count
 
 
-def _draw(layers: list[list[Cell]], width: float, height: float, title: str | None) -> Figure:
+def _draw(layers: list[list[Cell]], lines: list[Line], width: float, height: float, title: str | None) -> Figure:
     from matplotlib.figure import Figure
 
     margin, foot, top = 0.25, 0.45, 0.35 if title else 0.0
@@ -196,12 +234,12 @@ def _draw(layers: list[list[Cell]], width: float, height: float, title: str | No
     cells = [cell for layer in layers for cell in layer]
     for cell in cells:
         if cell.vertex is not None:
-            for following in cell.after:
-                _arc(axes, cell, following)
             _paint(axes, cell)
+    for line in lines:
+        _arc(axes, line, lines)
     if title:
         axes.text(0, -top * 0.6, title, fontsize=FONT + 2, weight="bold", va="center")
-    _legend(axes, height + margin + foot / 2, [k for k in COLOURS if any(c.kind == k for c in cells)])
+    _legend(axes, height + margin + foot / 2, [k for k in COLOURS if any(c.kind == k for c in cells)], any(line.tsm for line in lines))
     return figure
 
 
@@ -218,31 +256,59 @@ def _paint(axes: Any, cell: Cell) -> None:
         axes.text(cell.x, y + number * LINE, line, weight="bold" if number == 0 else "normal", **text)
 
 
-def _arc(axes: Any, cell: Cell, following: Cell) -> None:
+def _arc(axes: Any, line: Line, lines: list[Line]) -> None:
     """A curve through the lanes to the next box, level where it leaves and where it arrives."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
-    points = [(cell.x + cell.width / 2, cell.y)]
-    while following.vertex is None:
-        points += [(following.x - following.width / 2, following.y), (following.x + following.width / 2, following.y)]
-        following = following.after[0]
-    spread = 0.0
-    if len(following.before) > 1:
-        ports = sorted(range(len(following.before)), key=lambda i: following.before[i].y)
-        nearest = min(ports, key=lambda i: abs(following.before[i].y - points[-1][1]))
-        spread = (ports.index(nearest) - (len(ports) - 1) / 2) * min(0.16, following.height / (len(ports) + 1))
-    points.append((following.x - following.width / 2, following.y + spread))
+    start, *lanes, end = line.cells
+    leaving, arriving = start.y + _leaving(line, lines), end.y + _arriving(line, lines)
+    points = [(start.x + start.width / 2, leaving)]
+    if start.width < start.column:
+        points.append((start.x + start.column / 2, leaving))
+    for lane in lanes:
+        points += [(lane.x - lane.width / 2, lane.y), (lane.x + lane.width / 2, lane.y)]
+    if end.width < end.column:
+        points.append((end.x - end.column / 2, arriving))
+    points.append((end.x - end.width / 2, arriving))
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         half = (x0 + x1) / 2
         vertices += [(half, y0), (half, y1), (x1, y1)]
         codes += [Path.CURVE4] * 3
-    style: dict[str, Any] = dict(arrowstyle="-|>", mutation_scale=9, color="#5b6573", linewidth=1.1, zorder=2, shrinkA=0, shrinkB=0)
-    axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), **style))
+    look: dict[str, Any] = dict(color=TSM, linestyle=(0, (4, 2.5)), linewidth=1.0) if line.tsm else dict(color=BUFFER, linewidth=1.1)
+    style: dict[str, Any] = dict(arrowstyle="-|>", mutation_scale=9, zorder=2, shrinkA=0, shrinkB=0)
+    axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), **style, **look))
 
 
-def _legend(axes: Any, y: float, kinds: list[str]) -> None:
+def _leaving(line: Line, lines: list[Line]) -> float:
+    """Buffers leave from the middle of a box, TSM arcs beside it, on the side where they go."""
+    if not line.tsm:
+        return 0.0
+    start, following = line.cells[:2]
+    beside = [other for other in lines if other.tsm and other.cells[0] is start]
+    side = 1 if following.y >= start.y else -1
+    mine = sorted((other.cells[1].y for other in beside if (other.cells[1].y >= start.y) == (side > 0)), key=lambda y: side * y)
+    return side * (1 + mine.index(following.y)) * min(APART, start.height / 2 / (len(mine) + 1))
+
+
+def _arriving(line: Line, lines: list[Line]) -> float:
+    """Side by side, in the order in which they come; a buffer that comes alone, or with its TSM arc, in the middle."""
+    end = line.cells[-1]
+    arriving = sorted((other for other in lines if other.cells[-1] is end), key=lambda other: _last(other, lines))
+    buffers = [at for at, other in enumerate(arriving) if not other.tsm]
+    middle = sum(buffers) / len(buffers)
+    place = next(at for at, other in enumerate(arriving) if other is line)
+    return (place - middle) * min(APART, end.height / (len(arriving) + 1))
+
+
+def _last(line: Line, lines: list[Line]) -> float:
+    """How low an arc runs before it comes to its end."""
+    before = line.cells[-2]
+    return before.y if before.vertex is None else before.y + _leaving(line, lines)
+
+
+def _legend(axes: Any, y: float, kinds: list[str], tsm: bool) -> None:
     from matplotlib.patches import Rectangle
 
     x = 0.0
@@ -251,3 +317,6 @@ def _legend(axes: Any, y: float, kinds: list[str]) -> None:
         axes.add_patch(Rectangle((x, y - 0.06), 0.2, 0.12, facecolor=fill, edgecolor=edge, linewidth=1))
         axes.text(x + 0.27, y, MEANING[kind], fontsize=FONT - 1, va="center", color="#4a5360")
         x += 0.27 + len(MEANING[kind]) * LETTER * 0.9 + 0.2
+    if tsm:
+        axes.plot([x, x + 0.28], [y, y], color=TSM, linestyle=(0, (4, 2.5)), linewidth=1.0)
+        axes.text(x + 0.35, y, TSM_MEANING, fontsize=FONT - 1, va="center", color="#4a5360")

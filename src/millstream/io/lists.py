@@ -66,6 +66,8 @@ class ListSource:
             end = len(self._batches)
             first = int(start["units"])
             end = max(first, end if limit is None else min(end, first + limit))
+            if self._limits == NO_LIMITS:
+                return {"units": end}
             return {"units": first + self._limits.fitting((b.nbytes, b.num_rows) for b in self._batches[first:end])}
 
     def units(self, start: Position, end: Position) -> list[Unit]:

@@ -27,14 +27,14 @@ class Book:
             self.peak = self.rows
 
 
-@dataclass
+@dataclass(slots=True)
 class _Held:
-    """A block in a queue, since when, how many heads have not passed it, and how many of its tuples count as waiting."""
+    """A block in a queue, how many of its tuples count as waiting, since when it is there, and how many heads have not passed it."""
 
     block: Block
+    rows: int
     since: int
     left: int
-    rows: int
 
 
 class Buffer:
@@ -47,7 +47,8 @@ class Buffer:
         self.book = book or Book()
         self.rows = 0
         """Tuples that somebody waits for; behind a fork a block counts as a whole until everybody has passed it."""
-        self.peak = 0
+        self.total = 0
+        """Tuples put in so far."""
         self._held: dict[int, _Held] = {}
         self._next = 0
         self._heads = 0
@@ -55,16 +56,18 @@ class Buffer:
     def head(self) -> Head:
         """For one more consumer: it sees what comes from now on."""
         self._heads += 1
-        return Head(self, self._next)
+        return Head(self, self._next, self.total)
 
     def put(self, block: Block) -> None:
         if not self._heads:
             return
-        self._held[self._next] = _Held(block, self.book.now(), self._heads, len(block))
+        rows = len(block)
+        self._held[self._next] = _Held(block, rows, self.book.now(), self._heads)
         self._next += 1
-        self.rows += len(block)
-        self.peak = max(self.peak, self.rows)
-        self.book.add(len(block))
+        if rows:
+            self.rows += rows
+            self.total += rows
+            self.book.add(rows)
 
     def __len__(self) -> int:
         """Blocks that somebody waits for."""
@@ -75,7 +78,8 @@ class Buffer:
         held.left -= 1
         if not held.left:
             del self._held[number]
-            self._count(held, held.rows)
+            if held.rows:
+                self._count(held, held.rows)
         return held
 
     def _count(self, held: _Held, taken: int) -> None:
@@ -84,31 +88,44 @@ class Buffer:
         self.book.add(-taken)
 
 
+class Taken:
+    """What an operator has taken from its inputs so far."""
+
+    __slots__ = ("punctuations", "tuples", "waited")
+
+    def __init__(self) -> None:
+        self.tuples = 0
+        self.punctuations = 0
+        self.waited = 0
+        """How long all these tuples have been in the buffers, together."""
+
+
 class Head:
     """How far one consumer is in a buffer."""
 
-    __slots__ = ("_at", "_register", "_taken", "buffer", "passed", "punctuations", "waited")
+    __slots__ = ("_at", "_passed", "_register", "_taken", "buffer", "taken")
 
-    def __init__(self, buffer: Buffer, at: int) -> None:
+    def __init__(self, buffer: Buffer, at: int, passed: int) -> None:
         self.buffer = buffer
         self._at = at
+        self._passed = passed  # tuples of the buffer that are not for this head any more
         self._taken = 0  # tuples of the block at hand
         self._register: Block | None = None
-        self.passed = 0
-        """Tuples taken so far."""
-        self.punctuations = 0
-        """Punctuations taken so far."""
-        self.waited = 0
-        """How long all tuples taken so far have been in the buffer, together."""
+        self.taken = Taken()
 
     def __len__(self) -> int:
         """Blocks to take, an active register among them."""
         return self.buffer._next - self._at + (self._register is not None)
 
     @property
+    def ready(self) -> bool:
+        """There is something to take."""
+        return self._at < self.buffer._next or self._register is not None
+
+    @property
     def rows(self) -> int:
         """Tuples to take."""
-        return sum(len(self.buffer._held[number].block) for number in range(self._at, self.buffer._next)) - self._taken
+        return self.buffer.total - self._passed
 
     def activate(self, promises: Block) -> None:
         """Set the time-stamp memory of this input (paper 001, section 4): it is read once, behind what is in the buffer."""
@@ -120,7 +137,7 @@ class Head:
         """The next block, at most `limit` tuples of it; its punctuations come with its last tuple."""
         if self._at == self.buffer._next:
             promises, self._register = self._register, None
-            self.punctuations += 0 if promises is None else len(promises.punctuations)
+            self.taken.punctuations += 0 if promises is None else len(promises.punctuations)
             return promises
         held = self.buffer._held[self._at]
         left = len(held.block) - self._taken
@@ -133,21 +150,24 @@ class Head:
         self.buffer._pass(self._at)
         self._at += 1
         self._count(left, held)
-        self.punctuations += len(held.block.punctuations)
+        self.taken.punctuations += len(held.block.punctuations)
         if not self._taken:
             return held.block
         block, self._taken = Block(held.block.batch.slice(self._taken), held.block.punctuations), 0
         return block
 
     def _count(self, rows: int, held: _Held) -> None:
-        self.passed += rows
-        self.waited += rows * (self.buffer.book.now() - held.since)
+        if not rows:
+            return
+        self._passed += rows
+        self.taken.tuples += rows
+        self.taken.waited += rows * (self.buffer.book.now() - held.since)
 
     def leave(self) -> None:
         """This consumer takes no more: nothing is held for it any longer."""
         for number in range(self._at, self.buffer._next):
             self.buffer._pass(number)
-        self._at, self._register = self.buffer._next, None
+        self._at, self._passed, self._register = self.buffer._next, self.buffer.total, None
         self.buffer._heads -= 1
 
 
@@ -156,20 +176,21 @@ class Inputs:
 
     def __init__(self, heads: list[Head]) -> None:
         self.heads = heads
+        self.taken = Taken()
+        for head in heads:
+            head.taken = self.taken
 
     @property
-    def passed(self) -> int:
-        """Tuples taken so far."""
-        return sum(head.passed for head in self.heads)
-
-    @property
-    def punctuations(self) -> int:
-        """Punctuations taken so far."""
-        return sum(head.punctuations for head in self.heads)
+    def rows(self) -> int:
+        """Tuples to take."""
+        rows = 0
+        for head in self.heads:
+            rows += head.buffer.total - head._passed
+        return rows
 
     def any(self) -> int | None:
         """The first port with something to take."""
         for port, head in enumerate(self.heads):
-            if len(head):
+            if head._at < head.buffer._next or head._register is not None:  # `ready`, which is asked here most
                 return port
         return None

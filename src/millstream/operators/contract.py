@@ -70,7 +70,7 @@ class Container(Protocol):
     def restore(self, segments: Segments) -> None: ...
 
 
-@dataclass
+@dataclass(slots=True)
 class Output:
     """Where an operator puts its results during one step."""
 
@@ -162,6 +162,10 @@ class Config(ABC):
     def stateless(self) -> bool:
         """True when tuples pass one by one and `translate` tells all about punctuations."""
         return type(self).translate is not Config.translate
+
+    def reads(self, column: str) -> bool:
+        """False when an input column plays no part in it."""
+        return True
 
     keeps_all = False
     """True when every tuple that goes in comes out."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
-from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME, Int64s, to_axis
 from millstream.operators.buffers import Buffer, Inputs
 from millstream.operators.contract import OUTPUT, Config, Container, Due, Needs, Operator, Output
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
+
+MANY = 16
+"""Blocks of one input that wait as they came."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +61,59 @@ class InOrder(Config):
         return RunningInOrder(self, journal)
 
 
+class _Names:
+    """Of the registers of one input."""
+
+    __slots__ = ("mark", "passed", "promised", "tsm")
+
+    def __init__(self, port: int) -> None:
+        self.tsm = f"tsm {port}"
+        """The time below which nothing more comes, by tuples and promises."""
+        self.mark = f"mark {port}"
+        """The same by promises alone."""
+        self.passed = f"passed {port}"
+        """What of it the operator inside has been told."""
+        self.promised = f"promised {port}"
+        """Other promises, which it has not been told yet."""
+
+
+class _Fresh(NamedTuple):
+    """A block that waits as it came: its earliest and its latest time, and its tuples."""
+
+    low: int
+    high: int
+    batch: pa.RecordBatch
+
+
 class RunningInOrder(Operator):
     def __init__(self, config: InOrder, journal: bool) -> None:
         self.config = config
         self.needs = config.needs
         self.inner = config.inner.build(journal)
         self.registers = Registers(journal=journal)
+        self.names = [_Names(port) for port in range(len(config.schemas))]
         self.rows = [RowWindow(schema, journal=journal) for schema in config.schemas]
         self.empty = [empty_batch(schema) for schema in config.schemas]
+        self.nothing = empty_batch(config.schema)
+        self.fresh: list[list[_Fresh]] = [[] for _ in config.schemas]
+        """Blocks that have come last and wait as they came; they go into a container when they are many, or when one is asked for."""
         self.buffers = [Buffer() for _ in config.schemas]
         self.inputs = Inputs([buffer.head() for buffer in self.buffers])
 
     @property
     def state(self) -> tuple[Container, ...]:
+        for port in range(len(self.rows)):
+            self._store(port)
         return (*self.rows, self.registers, *self.inner.state)
 
     @property
     def waiting(self) -> int:
-        return sum(len(rows) for rows in self.rows)
+        count = 0
+        for rows, fresh in zip(self.rows, self.fresh, strict=True):
+            count += len(rows)
+            for each in fresh:
+                count += each.batch.num_rows
+        return count
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
         port = inputs.any()
@@ -93,54 +132,77 @@ class RunningInOrder(Operator):
     # -- tuples ---------------------------------------------------------------------------------------------------
 
     def _arrive(self, port: int, block: Block) -> None:
+        names = self.names[port]
         if len(block):
-            axis = to_axis(block.batch.column(self.config.times[port]), MIN_TIME)
-            self.rows[port].insert(block.batch, np.zeros(len(block), dtype=np.uint64), axis, axis)
+            axis = self._axis(port, block.batch)
+            low, high = (int(axis[0]),) * 2 if len(axis) == 1 else (int(axis.min()), int(axis.max()))
+            self.fresh[port].append(_Fresh(low, high, block.batch))
             if self.config.ordered:
-                self.registers.raise_to(f"tsm {port}", int(axis.max()))
+                self.registers.raise_to(names.tsm, high)
         for punctuation in block.punctuations:
             if punctuation.is_end:
-                self.registers[f"tsm {port}"] = MAX_TIME
-                self.registers[f"mark {port}"] = MAX_TIME
+                self.registers[names.tsm] = self.registers[names.mark] = MAX_TIME
             elif punctuation.is_linear and punctuation.patterns[0][0] == self.config.times[port]:
                 pattern = punctuation.patterns[0][1]
                 assert isinstance(pattern, Range)
-                self.registers.raise_to(f"tsm {port}", pattern.high)
-                self.registers.raise_to(f"mark {port}", pattern.high)
+                self.registers.raise_to(names.tsm, pattern.high)
+                self.registers.raise_to(names.mark, pattern.high)
             else:
-                kept: tuple[Punctuation, ...] = self.registers.get(f"promised {port}", ())
-                self.registers[f"promised {port}"] = (*kept, punctuation)
+                kept: tuple[Punctuation, ...] = self.registers.get(names.promised, ())
+                self.registers[names.promised] = (*kept, punctuation)
 
     def _release(self) -> None:
         """Tuples whose time no register is behind go on; simultaneous ones do not wait for each other."""
-        bound = min(self._register("tsm", port) for port in range(len(self.rows)))
+        bound = min([self.registers.get(names.tsm, MIN_TIME) for names in self.names])
         for port, rows in enumerate(self.rows):
-            found = rows.alive_rows() if bound == MAX_TIME else rows.expire(bound + 1)
-            if len(found):
-                self.buffers[port].put(Block(rows.take(found)))
-                rows.discard(found)
+            fresh = self.fresh[port]
+            if len(fresh) > MANY or any([each.low <= bound < each.high for each in fresh]):
+                self._store(port)
+            if len(rows):
+                found = rows.alive_rows() if bound == MAX_TIME else rows.expire(bound + 1)
+                if len(found):
+                    self.buffers[port].put(Block(rows.take(found)))
+                    rows.discard(found)
+            if self.fresh[port]:
+                for each in self.fresh[port]:
+                    if each.high <= bound:
+                        self.buffers[port].put(Block(each.batch))
+                self.fresh[port] = [each for each in self.fresh[port] if each.high > bound]
 
-    def _register(self, kind: str, port: int) -> int:
-        return int(self.registers.get(f"{kind} {port}", MIN_TIME))
+    def _store(self, port: int) -> None:
+        """Put blocks that still wait into the container, where any tuple of them is found by its time."""
+        for each in self.fresh[port]:
+            axis = self._axis(port, each.batch)
+            self.rows[port].insert(each.batch, np.zeros(len(axis), dtype=np.uint64), axis, axis)
+        self.fresh[port] = []
+
+    def _axis(self, port: int, batch: pa.RecordBatch) -> Int64s:
+        return to_axis(batch.column(self.config.times[port]), MIN_TIME)
+
+    def _earliest(self, port: int) -> int:
+        """Of the tuples that wait; MAX_TIME when none does."""
+        earliest = self.rows[port].earliest
+        return min([earliest, *[each.low for each in self.fresh[port]]]) if self.fresh[port] else earliest
 
     # -- promises -------------------------------------------------------------------------------------------------
 
     def _promise(self) -> None:
         """What an input has promised holds inside as far as no tuple of it waits out here."""
         for port, rows in enumerate(self.rows):
-            mark, found = self._register("mark", port), []
-            if len(rows):
-                mark = min(mark, rows.earliest)
-            if mark > self._register("passed", port):
-                self.registers[f"passed {port}"] = mark
+            names, found = self.names[port], []
+            mark = min(self.registers.get(names.mark, MIN_TIME), self._earliest(port))
+            if mark > self.registers.get(names.passed, MIN_TIME):
+                self.registers[names.passed] = mark
                 found.append(Punctuation.end() if mark == MAX_TIME else Punctuation.linear(self.config.times[port], mark))
-            kept: tuple[Punctuation, ...] = self.registers.get(f"promised {port}", ())
+            kept: tuple[Punctuation, ...] = self.registers.get(names.promised, ())
             if kept:
-                held = rows.take(rows.alive_rows()) if len(rows) else None
-                ready = [p for p in kept if held is None or not p.matches(held).any()]
+                held = [each.batch for each in self.fresh[port]]
+                if len(rows):
+                    held.append(rows.take(rows.alive_rows()))
+                ready = [p for p in kept if not any(p.matches(batch).any() for batch in held)]
                 found = [*ready, *found]
                 if ready:
-                    self.registers[f"promised {port}"] = tuple(p for p in kept if p not in ready)
+                    self.registers[names.promised] = tuple(p for p in kept if p not in ready)
             if found:
                 self.buffers[port].put(Block(self.empty[port], tuple(found)))
 
@@ -148,15 +210,15 @@ class RunningInOrder(Operator):
         """In the order of time, and the promises behind."""
         out.letters += made.letters
         batches = [block.batch for block in made.blocks if len(block)]
+        batch = self.nothing
         if batches:
             batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-            out.put(batch if self.config.time is None else batch.sort_by(self.config.time))
-        promises = [punctuation for block in made.blocks for punctuation in block.punctuations]
-        if promises:
-            out.put(empty_batch(self.config.schema), promises)
+            if self.config.time is not None and len(batch) > 1:
+                batch = batch.sort_by(self.config.time)
+        out.put(batch, [punctuation for block in made.blocks for punctuation in block.punctuations])
 
     def due(self) -> Iterator[Due]:
-        times = [rows.earliest for rows in self.rows if len(rows)]
-        if times and min(times) < MAX_TIME:
-            yield Due(-1, OUTPUT, min(times))
+        earliest = min([self._earliest(port) for port in range(len(self.rows))])
+        if earliest < MAX_TIME:
+            yield Due(-1, OUTPUT, earliest)
         yield from self.inner.due()

@@ -10,7 +10,7 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.block import Block
+from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
@@ -77,6 +77,13 @@ class Project(Config):
             found += [(new, cast(pattern, self.input, name, e)) for new, e in self.columns if widens(e, name, self.input)]
         return found
 
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        return frozenset(found.name for _, e in self.columns for found in e.find_all(exp.Column))
+
+    def reads(self, column: str) -> bool:
+        return column in self._read
+
     keeps_all = True
 
     def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Project:
@@ -119,16 +126,29 @@ def cast(pattern: Constant | OneOf, schema: pa.Schema, name: str, expression: ex
     return OneOf(made) if isinstance(pattern, OneOf) else Constant(made[0])
 
 
+def _places(config: Project) -> list[int] | None:
+    """Where the columns are in the input, when all of them are there as they come out: then nothing is computed."""
+    found = [config.input.get_field_index(e.name) if isinstance(e, exp.Column) else -1 for _, e in config.columns]
+    same = (place >= 0 and config.input.field(place).type == out.type for place, out in zip(found, config.schema, strict=True))
+    return found if all(same) else None
+
+
 class RunningProject(UnaryOperator):
     def __init__(self, config: Project) -> None:
         self.config = config
         self.needs = config.needs
         self.schema = config.schema
+        self.empty = empty_batch(config.schema)
+        self.places = _places(config)
         self.compiled = [compile_expression(e, config.input) for _, e in config.columns]
 
     def handle(self, block: Block, out: Output) -> None:
-        arrays, _, failures = evaluate_guarded(self.compiled, block.batch)
-        if failures:
-            out.letters += failure_letters(self.config.origin, block.batch, failures)
-        punctuations = [new for old in block.punctuations for new in self.config.translate(old)]
-        out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema), punctuations)
+        batch = self.empty
+        if self.places is not None and len(block):
+            batch = pa.RecordBatch.from_arrays([block.batch.column(place) for place in self.places], schema=self.schema)
+        elif len(block):
+            arrays, _, failures = evaluate_guarded(self.compiled, block.batch)
+            if failures:
+                out.letters += failure_letters(self.config.origin, block.batch, failures)
+            batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        out.put(batch, [new for old in block.punctuations for new in self.config.translate(old)])

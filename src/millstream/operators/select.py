@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -61,5 +60,13 @@ class RunningSelect(UnaryOperator):
             if failures:
                 out.letters += failure_letters(self.origin, batch, failures)
                 batch = take(batch, kept)
-            batch = batch.filter(mask if not pa.types.is_null(mask.type) else pa.array(np.zeros(len(mask), dtype=bool)))
+            batch = _filtered(batch, mask)
         out.put(batch, block.punctuations)
+
+
+def _filtered(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
+    """All or nothing, as of a single tuple, needs no copy."""
+    chosen = 0 if pa.types.is_null(mask.type) else mask.true_count
+    if chosen == batch.num_rows:
+        return batch
+    return batch.filter(mask) if chosen else batch.slice(0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ class Stream:
         """The columns of its value punctuations, with the time where one is group-wise."""
         return tuple(dict.fromkeys(c for p in self.punctuate if p.columns != (self.time,) for c in p.columns))
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Everything a tuple of this stream carries: declared columns, hidden time, arrival number."""
         schema = self.columns

@@ -44,6 +44,11 @@ class Step:
     closings: tuple[Punctuation, ...] = ()
     """The value punctuations that came with the last piece, over the source's columns."""
 
+    @property
+    def finished(self) -> Step:
+        """The same, and the unit is done."""
+        return Step(self.unit, self.rows, self.low, self.mark, True, self.ended, self.enabling, self.closings)
+
 
 @dataclass
 class Arrivals:
@@ -73,8 +78,7 @@ class Arrivals:
             return plain, self.step(), list(reading.letters)
         letters = list(reading.letters)
         batch = self._stamped(reading.batch)
-        numbers = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
-        self.rows += batch.num_rows
+        numbers = self._numbers(batch.num_rows)
         keep = np.ones(batch.num_rows, dtype=np.bool_)
         times = to_axis(batch.column(self.stream.time))
         self._refuse_times(batch, times, keep, reading, letters)
@@ -98,7 +102,11 @@ class Arrivals:
     def _take_plain(self, reading: Reading) -> Block | None:
         """The usual case in one compiled pass: times in the data, all of them usable, none late, no rows that are punctuations."""
         batch = reading.batch
-        if self.conditions or self.stream.timestamp.kind != "external" or batch.column(self.stream.time).null_count:
+        if self.conditions:
+            return None
+        if self.stream.timestamp.kind != "external":
+            return self._take_entering(batch)
+        if batch.column(self.stream.time).null_count:
             return None
         followed = follow(to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, LAST_TIME)
         if followed is None:
@@ -106,9 +114,25 @@ class Arrivals:
         self.mark = followed[0]
         if batch.num_rows:
             self.low = min(self.low, followed[1])
-        numbers = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
-        self.rows += batch.num_rows
-        return Block(_with_numbers(batch, numbers))
+        return Block(_with_numbers(batch, self._numbers(batch.num_rows)))
+
+    def _take_entering(self, batch: pa.RecordBatch) -> Block | None:
+        """The same for tuples that get their time here: nothing can be wrong with it, unless the clock is."""
+        if not FIRST_TIME <= self.entered <= LAST_TIME:
+            return None
+        self.mark = max(self.mark, self.entered)
+        if batch.num_rows:
+            self.low = min(self.low, self.entered)
+        stamps = pa.repeat(pa.scalar(self.entered, TIMESTAMP), batch.num_rows)
+        made = {self.stream.time: stamps, SEQUENCE: pa.array(self._numbers(batch.num_rows))}
+        names = self.stream.schema.names
+        columns = [made[name] if name in made else batch.column(name) for name in names]
+        return Block(pa.RecordBatch.from_arrays(columns, schema=self.stream.schema))
+
+    def _numbers(self, rows: int) -> Int64s:
+        """The arrival numbers of the next tuples."""
+        self.rows += rows
+        return np.arange(self.rows - rows, self.rows, dtype=np.int64)
 
     @property
     def _slack(self) -> int | None:

@@ -45,6 +45,9 @@ class Demand:
             return {stream.name: mark if attribute == stream.time else MAX_TIME}
         if mark == MAX_TIME or not (ways := vertex.config.ways(attribute, mark)):
             return _together(self._behind(producer, "", MAX_TIME) for producer in vertex.inputs)
+        if len(ways) == len(ways[0]) == 1:
+            (due,) = ways[0]
+            return self._behind(vertex.inputs[due.port], due.attribute, due.mark)
         found = [_together(self._behind(vertex.inputs[due.port], due.attribute, due.mark) for due in way) for way in ways]
         return min(found, key=lambda need: max(need.values()))
 

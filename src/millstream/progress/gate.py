@@ -93,15 +93,20 @@ class Gate:
             told.append(Punctuation.linear(SEQUENCE, int(self.registers["rows"])))
         return tuple(new for old in told for new in self._translate(old))
 
-    def take(self, block: Block, step: Step) -> tuple[Block, list[Broken]]:
-        """One block of a unit with the step it ends; the promises that hold after it, and those that it broke."""
+    def take(self, block: Block, step: Step, *, numbered: bool = True) -> tuple[Block, list[Broken]]:
+        """One block of a unit with the step it ends; the promises that hold after it, and those that it broke.
+
+        Where arrival numbers are not read they are left as they came.
+        """
         if self.registers.get("unit", -1) != step.unit.number:
             self.registers["unit"] = step.unit.number
             self.registers["before"] = self.mark
             self.registers["before by clock"] = int(self.mark > self.tuples_mark)
             self.registers["rows before"] = self.registers.get("rows", 0)
         before = int(self.registers.get("before", MIN_TIME))
-        batch = self._numbered(self.guard.without(self._punctual(block.batch, before)))
+        batch = self.guard.without(self._punctual(block.batch, before))
+        if numbered:
+            batch = self._numbered(batch)
         promises = [new for old in step.closings for new in self._translate(old)]
         if step.closings:
             self.closed.add(step.closings)
@@ -116,13 +121,13 @@ class Gate:
         if step.mark > MIN_TIME and self.registers.raise_to("mark", step.mark):
             promises += self._translate(Punctuation.linear(self.stream.time, step.mark))
         rows = int(self.registers.get("rows before", 0)) + step.rows
-        if self.registers.raise_to("rows", rows) and self.sequence is not None:
+        if self.registers.raise_to("rows", rows) and numbered and self.sequence is not None:
             promises += self._translate(Punctuation.linear(SEQUENCE, rows))
         return Block(batch, tuple(promises)), broken
 
     def _punctual(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         """Without the tuples that break what earlier units promised."""
-        if not batch.num_rows:
+        if not batch.num_rows or not self.guard.columns:
             return batch
         seen = self.guard.view(batch)
         late: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
@@ -146,7 +151,7 @@ class Gate:
         if self.sequence is None or not batch.num_rows or not base:
             return batch
         place = batch.schema.get_field_index(self.sequence)
-        return batch.set_column(place, batch.schema.field(place), pc.add(batch.column(place), np.int64(base)))
+        return batch.set_column(place, self.sequence, pc.add(batch.column(place), pa.scalar(base, pa.int64())))
 
     def _broken(self, step: Step, before: int) -> list[Broken]:
         """At the end of a unit, the tuples of it that were late."""

@@ -14,7 +14,7 @@ from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
 from millstream.runtime.execution import Execution
-from millstream.runtime.gauges import Gauge
+from millstream.runtime.gauges import Gauge, OperatorMetrics
 from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers
 
@@ -139,6 +139,8 @@ class Executor:
             view.turn_to(choice.operator)
             if choice.runs:
                 view.taken += self._step(choice.operator, view.taken)
+                if not self.network.pending:
+                    return  # to backtrack would be to find that nobody has anything to take
             choice = select(self.rules[choice.operator], view)
 
     @property
@@ -150,32 +152,51 @@ class Executor:
         """One step of an operator; tells how many tuples it took."""
         operator, inputs, gauge = self.operators[number], self.network.inputs[number], self.gauges[number]
         limit = self.execution.limit
-        if not operator.more(inputs):
-            self.network.pending.pop(number, None)
+        if number not in self.network.pending:
             return 0
-        began, tuples, punctuations, waiting = self.book.now(), inputs.passed, inputs.punctuations, operator.waiting
+        counts, waiting, began = inputs.taken, operator.waiting, self.book.now()
+        tuples, punctuations, queued = counts.tuples, counts.punctuations, counts.waited
+        gauge.peak = max(gauge.peak, inputs.rows + waiting)  # a queue shrinks by steps only: it was longest right before one
         out = Output()
         operator.step(inputs, out, None if limit is None else max(limit - taken, 1))
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
-        tuples, punctuations = inputs.passed - tuples, inputs.punctuations - punctuations
+        tuples, punctuations = counts.tuples - tuples, counts.punctuations - punctuations
         if self.on_step is not None:
             self.on_step(number, tuples, punctuations)
         now = self.book.now()
         self.steps += 1
-        gauge.steps += 1
-        gauge.busy += now - began
-        gauge.tuples_in += tuples
-        gauge.punctuations_in += punctuations
+        gauge.note_step(now - began, tuples, punctuations, counts.waited - queued)
         if operator.needs.idle_waiting_prone:
-            self.book.add(operator.waiting - waiting)
-            gauge.note_waiting(operator.waiting > 0, now)
+            waits = operator.waiting
+            self.book.add(waits - waiting)
+            gauge.note_waiting(waits, now)
         self.letters += out.letters
         for block in out.blocks:
             gauge.tuples_out += len(block)
             gauge.punctuations_out += len(block.punctuations)
             self.network.emit(number, block)
         return tuples
+
+    # -- how the operators do -------------------------------------------------------------------------------------
+
+    def metrics(self, names: Mapping[int, str], lifetime: int) -> list[OperatorMetrics]:
+        """Of each operator, in a run that has lasted so many microseconds."""
+        now = self.book.now()
+        self._look(self.operators)
+        found = {number: names.get(number) or self.network.vertices[number].config.label for number in sorted(self.operators)}
+        return [self.gauges[number].metrics(number, name, lifetime, now) for number, name in found.items()]
+
+    def take_gauges(self) -> tuple[tuple[int, Gauge], ...]:
+        """Of the operators that have run since the last call; they begin anew."""
+        found = tuple((number, self.gauges[number]) for number in self.operators if self.gauges[number].steps)
+        self._look(number for number, _ in found)
+        self.gauges.update((number, Gauge()) for number, _ in found)
+        return found
+
+    def _look(self, operators: Iterable[int]) -> None:
+        for number in operators:
+            self.gauges[number].queue = self.network.inputs[number].rows + self.operators[number].waiting
 
     # -- what it holds --------------------------------------------------------------------------------------------
 
@@ -225,7 +246,7 @@ class _View:
         if not len(self.network.buffers[self.current]):
             return False
         branches = self.executor.branches[self.current]
-        return len(branches) == len(self.network.branches[self.current]) or any(len(head) for _, _, head in branches)
+        return len(branches) == len(self.network.branches[self.current]) or any(head.ready for _, _, head in branches)
 
     @property
     def more(self) -> bool:
@@ -238,7 +259,7 @@ class _View:
             return self.network.woken[self.current].pop(0)
         branches = self.executor.branches[self.current]
         at = self.executor.turns[self.current]
-        while not len(branches[at % len(branches)][2]):
+        while not branches[at % len(branches)][2].ready:
             at += 1
         self.executor.turns[self.current] = at % len(branches)
         return branches[at % len(branches)][0]
@@ -248,7 +269,7 @@ class _View:
         """Of the producers of empty inputs, first one that has something to do itself."""
         state, heads = self.executor.table[self.current], self.network.inputs[self.current].heads
         before = [(p, head) for p, head in zip(state.preds, heads, strict=True) if p is not None]
-        empty = [p for p, head in before if not len(head)]
+        empty = [p for p, head in before if not head.ready]
         found = next((p for p in empty if p in self.network.pending), None)
         return found if found is not None else (empty or [p for p, _ in before])[0]
 

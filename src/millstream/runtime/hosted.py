@@ -18,12 +18,14 @@ from millstream.graph.cut import INGEST, Crossing, Cut, cut
 from millstream.graph.graph import Graph
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
+from millstream.operators.buffers import microseconds
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
 from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
 from millstream.runtime.execution import Execution
+from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
 from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
@@ -59,7 +61,7 @@ class HostedProgram:
     _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**{k: v for k, v in self.__dict__.items() if k not in ("notices", "demand")}, "_ingests": {}, "_notes": {}}
+        return {**{k: v for k, v in self.__dict__.items() if k not in ("notices", "demand", "totals")}, "_ingests": {}, "_notes": {}}
 
     @property
     def stages(self) -> int:
@@ -78,6 +80,11 @@ class HostedProgram:
     @cached_property
     def notices(self) -> Notices:
         return Notices(self.notes_path)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the operators have done in all buckets, in this life of the run."""
+        return Totals()
 
     @cached_property
     def demand(self) -> Demand:
@@ -114,7 +121,8 @@ class HostedProgram:
         note = None
         if piece.rows:
             lag = piece.lag(arrived)
-            note = Note(INGEST, read=((piece.stream, piece.rows),), lags=() if lag is None else ((piece.stream, lag),))
+            lags = () if lag is None else ((piece.stream, lag),)
+            note = Note(INGEST, read=((piece.stream, piece.rows),), lags=lags, gauges=piece.gauges)
         return Outcome(tuple(packets), (), piece.letters, note)
 
     def stage(self, index: int, bucket: int) -> HostedStage:
@@ -127,6 +135,7 @@ class HostedProgram:
                 self.read[stream] = self.read.get(stream, 0) + rows
             if note.stage != INGEST:
                 self._notes[note.stage, note.bucket] = note
+        self.totals.take(((None if note.stage == INGEST else note.bucket, note.gauges) for note in notes), microseconds())
         if self.notes_path:
             self.notices.write((self.notices.read() or Notice()).after(notes))
 
@@ -220,7 +229,16 @@ class HostedStage:
         executor = self.running.executor
         marks, reached = (tuple(self.running.marks(enabling=enabling).items()) for enabling in (False, True))
         due = tuple(executor.due())
-        return Note(self.index, self.bucket, held=executor.held, due=due, marks=marks, reached=reached, state_bytes=executor.nbytes)
+        return Note(
+            self.index,
+            self.bucket,
+            held=executor.held,
+            due=due,
+            marks=marks,
+            reached=reached,
+            state_bytes=executor.nbytes,
+            gauges=executor.take_gauges(),
+        )
 
     def _result(self, sink: int, block: Block) -> None:
         if len(block):

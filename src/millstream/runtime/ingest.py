@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,9 @@ from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
-from millstream.progress.guard import Guard, carrying, with_guard
+from millstream.progress.guard import Guard, carrying, guarded, with_guard
 from millstream.runtime.executor import Executor
+from millstream.runtime.gauges import Gauge
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Piece:
     stream: str = ""
     rows: int = 0
     """What was read: tuples, marker rows and what became a letter."""
+    gauges: tuple[tuple[int, Gauge], ...] = ()
+    """What the operators here did."""
 
     def lag(self, arrived: int) -> int | None:
         """How old the oldest tuple of the unit was when it arrived; None when there is none."""
@@ -67,6 +70,9 @@ class Ingest:
         members = [v for v in cut.members(INGEST) if cut.path(v.number)[0].number == vertex]
         self.crossings = [c for v in members for c in cut.out_of(v.number)]
         self.schemas = {c.number: Guard.at(cut, c).schema for c in self.crossings}
+        self.empty = {number: Block(empty_batch(schema)) for number, schema in self.schemas.items()}
+        self.nothing = Block(empty_batch(self.stream.schema))
+        self.guarded = bool(guarded(self.stream))
         self.made: dict[int, list[Block]] = {}
         self.executor = Executor(carrying(members, self.stream), self._collect, {c.producer for c in self.crossings})
 
@@ -82,24 +88,38 @@ class Ingest:
                 yield self._piece(*held)
             held = (*arrivals.take(reading), reading.batch.num_rows + len(reading.letters))
         if held is None:
-            held = Block(empty_batch(self.stream.schema)), arrivals.step(), [], 0
+            held = self.nothing, arrivals.step(), [], 0
         block, step, letters, rows = held
-        yield self._piece(block, replace(step, done=True), letters, rows)
+        yield self._piece(block, step.finished, letters, rows)
 
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
         unit = Unit(number)
         step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True, enabling=True)
-        return self._piece(Block(empty_batch(self.stream.schema)), step, [], 0)
+        return self._piece(self.nothing, step, [], 0)
 
     def _piece(self, block: Block, step: Step, letters: list[DeadLetter], rows: int) -> Piece:
         self.made = {}
-        self.executor.emit(self.vertex, Block(with_guard(block.batch, self.stream)))
-        self.executor.run()
+        entering = Block(with_guard(block.batch, self.stream)) if self.guarded else block
+        if self.executor.operators:
+            self.executor.emit(self.vertex, entering)
+            self.executor.run()
+        else:
+            self._collect(self.vertex, entering)
         arrivals = []
         for crossing in self.crossings:
-            arrivals.append(Arrival(crossing, _joined(self.made.get(crossing.producer, []), self.schemas[crossing.number]), step))
-        return Piece(tuple(arrivals), (*letters, *self.executor.take_letters()), self.stream.name, rows)
+            arrivals.append(Arrival(crossing, self._joined(crossing), step))
+        letters = [*letters, *self.executor.take_letters()]
+        return Piece(tuple(arrivals), tuple(letters), self.stream.name, rows, self.executor.take_gauges())
+
+    def _joined(self, crossing: Crossing) -> Block:
+        """One block of the columns that the crossing carries; promises are made by the gate."""
+        batches = [block.batch for block in self.made.get(crossing.producer, ()) if len(block)]
+        if not batches:
+            return self.empty[crossing.number]
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        names = self.schemas[crossing.number].names
+        return Block(batch if batch.num_columns == len(names) else batch.select(names))
 
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""
@@ -120,11 +140,3 @@ class Ingest:
                 reason = f"it came after {text}" + (clock if early[row] else "")
                 letters.append(DeadLetter(self.stream.name, "late", reason, reading.file, line, text, as_json(block.batch, int(row))))
         return letters
-
-
-def _joined(blocks: list[Block], schema: pa.Schema) -> Block:
-    """One block of the columns that the crossing carries; promises are made by the gate."""
-    batches = [b.batch.select(schema.names) for b in blocks if len(b)]
-    if not batches:
-        return Block(empty_batch(schema))
-    return Block(batches[0] if len(batches) == 1 else pa.concat_batches(batches))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millstream.core.block import Block, empty_batch
+from millstream.core.block import Block
 from millstream.graph.enhanced import TsmArc, tsm_arcs
 from millstream.graph.graph import Vertex
 from millstream.operators.buffers import Book, Buffer, Head, Inputs
@@ -142,8 +142,7 @@ class Network:
         if len(first) or any(len(self.buffers[v.number]) for arc in arcs for v in arc.passed):
             return False
         for arc in arcs:
-            batch = empty_batch(arc.passed[-1].config.schema) if arc.passed else block.batch
-            promises = Block(batch, arc.translate(block.punctuations))
+            promises = Block(block.batch if arc.empty is None else arc.empty, arc.translate(block.punctuations))
             end = (arc.consumer, OUT) if arc.port < 0 else (arc.consumer, arc.port)
             news = self._news(("arc", *end), promises)  # type: ignore[arg-type]
             if news is None:

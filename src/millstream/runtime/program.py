@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from millstream.io.contract import DeadLetter, Sink, Source, Unit
 from millstream.operators.contract import Due
+from millstream.runtime.gauges import Gauge
 
 StreamState = Mapping[str, Any]
 """How far a stream is, as an offset has it: {"at": the source's position, "units": units taken so far, "clock": when the last of them
@@ -47,6 +48,8 @@ class Note:
     reached: tuple[tuple[str, int], ...] = ()
     """The same with enabling timestamps."""
     state_bytes: int = 0
+    gauges: tuple[tuple[int, Gauge], ...] = ()
+    """What the operators here, by their vertex, have done since the last note."""
 
 
 @dataclass(frozen=True)

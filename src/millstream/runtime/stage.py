@@ -7,6 +7,7 @@ from collections.abc import Callable
 from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
+from millstream.core.types import SEQUENCE
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
@@ -131,9 +132,16 @@ class RunningStage:
 
     def arrive(self, crossing: Crossing, block: Block, step: Step) -> None:
         """A block of a source's unit; units must come in order."""
-        passed, broken = self.gates[crossing.number].take(block, step)
+        passed, broken = self.gates[crossing.number].take(block, step, numbered=self._numbered(crossing))
         self.broken += broken
         self._put(crossing, passed)
+
+    def _numbered(self, crossing: Crossing) -> bool:
+        """False when nobody reads arrival numbers: in one process the projection behind a source mostly drops them."""
+        if crossing.consumer != crossing.producer:
+            return True
+        network = self.executor.network
+        return any(network.vertices[number].config.reads(SEQUENCE) for number, _, _ in network.branches[crossing.producer])
 
     def gather(self, crossing: Crossing, bucket: int, block: Block) -> None:
         """A block from one bucket of an earlier stage: what all buckets have promised is promised here."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.runtime.gauges import OperatorMetrics
 from millstream.runtime.spent import BatchTime
 
 
@@ -34,6 +35,8 @@ class Status:
     """The last micro-batch on Spark."""
     spent: dict[str, float] = field(default_factory=dict)
     """Seconds of the run by part (see `BatchTime`), over all micro-batches."""
+    operators: list[OperatorMetrics] = field(default_factory=list)
+    """In the order of the graph; on Spark those that have run so far."""
 
     @property
     def mean_in(self) -> float:

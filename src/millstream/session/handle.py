@@ -12,7 +12,6 @@ from sqlglot import exp
 from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
 from millstream.language import parse_expression, parse_query
 from millstream.language.window import KEY, StreamWindow
-from millstream.pipeline import sketch
 from millstream.plan import nodes
 from millstream.plan.bind import bind_insert, bind_query
 from millstream.plan.catalog import SinkEntry
@@ -176,7 +175,7 @@ class StreamHandle(Pictured):
         return nodes.Insert(bind_query(self.query(), self.session.pipeline.catalog), SinkEntry("answer", {}))
 
     def _graph(self) -> Graph:
-        return sketch(self.session.pipeline.plans([self._bound()]))
+        return self.session.pipeline.sketched([self._bound()])
 
     # Parts
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from millstream.core.letters import DeadLetter
 from millstream.errors import MillstreamError
 from millstream.io import MemorySink
-from millstream.pipeline import Pipeline, sketch
+from millstream.pipeline import Pipeline
 from millstream.plan import nodes
 from millstream.runtime.control import Control
 from millstream.runtime.status import Status
@@ -143,4 +143,4 @@ class Query(Pictured):
         return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
 
     def _graph(self) -> Graph:
-        return sketch(self._pipeline.plans(self._queries))
+        return self._pipeline.sketched(self._queries)

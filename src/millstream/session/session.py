@@ -22,7 +22,8 @@ from millstream.plan import nodes
 from millstream.plan.bind import bind_query
 from millstream.plan.catalog import SinkEntry, Stream, Table
 from millstream.runtime.control import Control
-from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 from millstream.session.handle import StreamHandle, plain
 from millstream.session.letters import LetterList

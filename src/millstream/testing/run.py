@@ -16,7 +16,8 @@ from millstream.io import ListSource, MemorySink
 from millstream.pipeline import Pipeline
 from millstream.plan import nodes
 from millstream.plan.catalog import SinkEntry, Stream
-from millstream.runtime.launch import Launch, run_local, run_spark
+from millstream.runtime.launch import Launch
+from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList

@@ -14,12 +14,14 @@ from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
 from millstream.graph.components import Components
 from millstream.graph.cut import Cut
+from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph, Vertex
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
 from millstream.operators.edges import Deliver
 from millstream.progress.demand import Demand, called
 from millstream.runtime.execution import Execution
+from millstream.runtime.gauges import OperatorMetrics
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
 from millstream.runtime.local.scheduler import Component, Scheduler
@@ -47,6 +49,7 @@ class Progress:
     state_bytes: int = 0
     seconds: float = 0.0
     spent: dict[str, float] = field(default_factory=dict)
+    operators: list[OperatorMetrics] = field(default_factory=list)
 
 
 class LocalRun:
@@ -75,6 +78,7 @@ class LocalRun:
         self.graph = graph
         self.components = Components(graph.vertices)
         self._describe(graph.vertices)
+        self.names: dict[int, str] = {}
         self.writers: dict[int, Writer] = {}
         self._follow(cut, sources, execution)
         self.progress = Progress()
@@ -124,7 +128,7 @@ class LocalRun:
         else:
             self.components.add(fresh)
         self._describe(fresh)
-        self.graph = graph
+        self.graph, self.names = graph, {}
         self._follow(cut, sources, execution)
         self.sinks = sinks
         self.open()
@@ -244,6 +248,8 @@ class LocalRun:
         self.progress.state_bytes = self.stage.executor.nbytes
         self.progress.spent = dict(self.watch.parts)
         self.progress.seconds = time.monotonic() - self.began
+        self.names = self.names or label_all(self.graph)
+        self.progress.operators = self.stage.executor.metrics(self.names, round(self.progress.seconds * 1e6))
         return self.progress
 
 
