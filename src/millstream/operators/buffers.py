@@ -20,11 +20,18 @@ class Book:
         self.now = now
         self.rows = 0
         self.peak = 0
+        self.promises = 0
+        """Blocks of punctuations alone; a tuple's own are a part of it."""
+        self.most = 0
+        """Tuples and such blocks together, at most."""
 
-    def add(self, rows: int) -> None:
+    def add(self, rows: int, promises: int = 0) -> None:
         self.rows += rows
+        self.promises += promises
         if self.rows > self.peak:
             self.peak = self.rows
+        if self.rows + self.promises > self.most:
+            self.most = self.rows + self.promises
 
 
 @dataclass
@@ -63,7 +70,7 @@ class Buffer:
         self._next += 1
         self.rows += len(block)
         self.peak = max(self.peak, self.rows)
-        self.book.add(len(block))
+        self.book.add(len(block), not len(block))
 
     def __len__(self) -> int:
         """Blocks that somebody waits for."""
@@ -75,7 +82,7 @@ class Buffer:
         if not held.left:
             del self._held[number]
             self.rows -= len(held.block)
-            self.book.add(-len(held.block))
+            self.book.add(-len(held.block), -(not len(held.block)))
         return held
 
 

@@ -112,7 +112,7 @@ class Executor:
         gauge.punctuations_in += punctuations
         if operator.needs.idle_waiting_prone:
             self.book.add(operator.waiting - waiting)
-            gauge.note_waiting(operator.waiting > 0, now)
+            gauge.note_waiting(operator.waiting > 0, began, now)
         self.letters += out.letters
         for block in out.blocks:
             gauge.tuples_out += len(block)

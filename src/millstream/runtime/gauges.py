@@ -16,7 +16,7 @@ class Gauge:
     punctuations_in: int = 0
     punctuations_out: int = 0
     idle: int = 0
-    """How long tuples have waited inside for another input (idle-waiting)."""
+    """How long it has not worked while tuples waited inside for another input (idle-waiting)."""
     idle_since: int | None = None
 
     @property
@@ -29,12 +29,11 @@ class Gauge:
         """Microseconds for a tuple."""
         return self.busy / self.tuples_in if self.tuples_in else 0.0
 
-    def note_waiting(self, waits: bool, now: int) -> None:
-        if waits and self.idle_since is None:
-            self.idle_since = now
-        elif not waits and self.idle_since is not None:
-            self.idle += now - self.idle_since
-            self.idle_since = None
+    def note_waiting(self, waits: bool, began: int, ended: int) -> None:
+        """After a step between these times: whoever works does not idle-wait."""
+        if self.idle_since is not None:
+            self.idle += began - self.idle_since
+        self.idle_since = ended if waits else None
 
     def idle_until(self, now: int) -> int:
         return self.idle + (now - self.idle_since if self.idle_since is not None else 0)
