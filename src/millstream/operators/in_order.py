@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,8 +76,14 @@ class RunningInOrder(Operator):
     def waiting(self) -> int:
         return sum(len(rows) for rows in self.rows)
 
+    def behind(self) -> Sequence[int]:
+        times = [rows.earliest for rows in self.rows if len(rows)]
+        return [port for port in range(len(self.rows)) if self._register("tsm", port) < min(times)] if times else ()
+
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
-        port = inputs.any()
+        # What waits inside may go by what has come for it: more of those that wait would only wait, too.
+        port = next((port for port in self.behind() if len(inputs.heads[port])), None)
+        port = inputs.any() if port is None else port
         if port is None:
             return
         block = inputs.heads[port].take(limit)

@@ -43,6 +43,9 @@ class Executor:
         self.letters: list[DeadLetter] = []
         self.on_step: Callable[[int, int, int], None] | None = None
         """Told of each step before its results are seen: the operator, the tuples and the punctuations that it took."""
+        self.on_wait: Callable[[], None] | None = None
+        """Asked, once execution is back, when tuples have begun to wait for another input: an enabling timestamp may help."""
+        self.waits = False
         self.strategies: dict[int, Strategy] = {}
         self.breaks: set[Arc] = set()
         self.plan(execution.strategy)
@@ -81,6 +84,10 @@ class Executor:
         pending = self.network.pending
         while pending:
             self._cycle(next(iter(pending)))
+            if self.waits:
+                self.waits = False
+                if self.on_wait is not None:
+                    self.on_wait()
 
     def _cycle(self, start: int) -> None:
         view = _View(self)
@@ -112,6 +119,7 @@ class Executor:
         gauge.punctuations_in += punctuations
         if operator.needs.idle_waiting_prone:
             self.book.add(operator.waiting - waiting)
+            self.waits |= not waiting and operator.waiting > 0
             gauge.note_waiting(operator.waiting > 0, began, now)
         self.letters += out.letters
         for block in out.blocks:
@@ -187,10 +195,11 @@ class _View:
 
     @property
     def pred(self) -> int:
-        """Of the producers of empty inputs, first one that has something to do itself."""
+        """Of the producers of empty inputs, first one that has something to do itself; where tuples wait, of those they wait for."""
         state, heads = self.executor.table[self.current], self.network.inputs[self.current].heads
+        behind = self.executor.operators[self.current].behind() or range(len(heads))
         before = [(p, head) for p, head in zip(state.preds, heads, strict=True) if p is not None]
-        empty = [p for p, head in before if not len(head)]
+        empty = [p for port in behind if (p := state.preds[port]) is not None and not len(heads[port])]
         found = next((p for p in empty if p in self.network.pending), None)
         return found if found is not None else (empty or [p for p, _ in before])[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from millstream.core.block import Block
@@ -64,6 +64,9 @@ class LocalRun:
         self.on_letters = on_letters
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
+        self.stage.executor.on_wait = self._wait
+        self.silent: list[Feed] = []
+        """Streams that had nothing when we came to the piece at hand."""
         self.demand = Demand(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
@@ -128,6 +131,7 @@ class LocalRun:
     def _step(self, component: Component) -> bool:
         """Of its streams the one furthest behind is read first."""
         silent: list[Feed] = []
+        self.silent = silent
         for feed in sorted((f for f in component.feeds if not f.ended), key=lambda f: f.mark):
             self.watch.pause()
             piece = feed.next()
@@ -142,6 +146,16 @@ class LocalRun:
 
     def _enable(self, silent: list[Feed]) -> None:
         """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
+        for piece in self._enabling(silent):
+            self._take(piece)
+
+    def _wait(self) -> None:
+        """In the midst of a piece: tuples wait for a silent stream, and may go before the rest has come (paper 001, section 4)."""
+        for piece in self._enabling(self.silent):
+            for arrival in piece.arrivals:
+                self.stage.arrive(arrival.crossing, arrival.block, arrival.step)
+
+    def _enabling(self, silent: list[Feed]) -> Iterator[Piece]:
         periodic = [feed for feed in silent if feed.ingest.stream.ets.policy == "every"]
         waiting = self.stage.executor.due() if silent else []
         if not periodic and not waiting:
@@ -150,7 +164,7 @@ class LocalRun:
         asked = called(self.demand.needs(waiting), outlooks) | {feed.ingest.stream.name for feed in periodic}
         for name in sorted(asked):
             if outlooks[name].could > outlooks[name].mark:
-                self._take(self.by_name[name].enable(outlooks[name].could))
+                yield self.by_name[name].enable(outlooks[name].could)
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:
