@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -20,6 +21,8 @@ from millstream.figures.drawing import draw
 from millstream.figures.registry import FIGURES
 from millstream.figures.report import Options, Report
 
+WIDTH = 100
+"""Columns that the table takes at most."""
 REAL = 30.0
 """Seconds of each run by the machine's clock."""
 
@@ -59,9 +62,9 @@ def _progress() -> tuple[AbstractContextManager[Any], Callable[[str], None]]:
 
 
 def _show(report: Report) -> None:
-    """At most 100 columns wide; why a claim does not hold, or on what it depends, stands below the table."""
+    """Why a claim does not hold, or on what it depends, stands below the table."""
     console = Console()
-    table = Table(title=report.title, width=min(100, max(console.width, 80)))
+    table = Table(title=report.title, width=min(WIDTH, max(console.width, 80)))
     for column, ratio in (("figure", None), ("the paper, or our target", 10), ("measured", 10), ("", None)):
         table.add_column(column, ratio=ratio)
     notes: list[str] = []
@@ -73,4 +76,4 @@ def _show(report: Report) -> None:
         table.add_row(claim.figure, claim.says, claim.measured + mark, "reached" if claim.holds else "NOT")
     console.print(table)
     for number, note in enumerate(notes, 1):
-        print(f"({number}) {note}")
+        print(textwrap.fill(f"({number}) {note}", WIDTH, subsequent_indent="    "))

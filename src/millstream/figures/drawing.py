@@ -42,7 +42,8 @@ def draw(picture: Picture, directory: str) -> str:
 
 def _bars(axes: Any, picture: Picture) -> None:
     values = [curve.ys[0] for curve in picture.curves]
-    bars = axes.bar([_wrapped(curve.name) for curve in picture.curves], values, color=COLOURS[: len(values)], width=0.55)
+    colours = [COLOURS[at if curve.colour is None else curve.colour] for at, curve in enumerate(picture.curves)]
+    bars = axes.bar([_wrapped(curve.name) for curve in picture.curves], values, color=colours, width=0.55)
     axes.bar_label(bars, [f"{shown(value)} {picture.unit}" for value in values], padding=3, fontsize=9, color=INK)
     axes.margins(y=0.15)
 

@@ -38,6 +38,8 @@ class Curve:
     name: str
     xs: tuple[float, ...]
     ys: tuple[float, ...]
+    colour: int | None = None
+    """Its place among the colours, where it has another one in an earlier picture."""
 
 
 @dataclass(frozen=True)
@@ -69,5 +71,5 @@ class Report:
     """What each run showed, by its name."""
 
 
-def level(name: str, y: float) -> Curve:
-    return Curve(name, (), (y,))
+def level(name: str, y: float, colour: int | None = None) -> Curve:
+    return Curve(name, (), (y,), colour)

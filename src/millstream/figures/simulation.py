@@ -66,9 +66,15 @@ class Outcome:
         """Mean, in milliseconds."""
         return float(self.latencies.mean()) / 1000 if len(self.latencies) else float("nan")
 
+    @property
+    def median(self) -> float:
+        """In milliseconds: what the machine does beside hardly moves it."""
+        return float(np.median(self.latencies)) / 1000 if len(self.latencies) else float("nan")
+
     def summary(self) -> dict[str, float]:
         return {
             "latency_ms": round(self.latency, 6),
+            "median_ms": round(self.median, 6),
             "idle_share": round(self.idle, 8),
             "peak_tuples": self.peak,
             "peak_tuples_and_punctuations": self.held,
