@@ -32,7 +32,7 @@ def latencies(strategy: str, burst: int, limit: int = 1, *, streams: str = STREA
     executor.on_step = spend
     seen: list[int] = []
     live.run.stage.on_result = lambda sink, block: seen.extend([live.clock.now()] * len(block))
-    live.push("B", *((k,) for k in range(1, burst + 1)))
+    live.push("A", *((k,) for k in range(1, burst + 1)))
     while live.run.step():
         pass
     assert len(seen) == burst

@@ -65,8 +65,7 @@ class LocalRun:
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
         self.stage.executor.on_wait = self._wait
-        self.silent: list[Feed] = []
-        """Streams that had nothing when we came to the piece at hand."""
+        self.current: Component | None = None
         self.demand = Demand(graph)
         self.feeds: list[Feed] = []
         for vertex in graph.sources:
@@ -130,8 +129,8 @@ class LocalRun:
 
     def _step(self, component: Component) -> bool:
         """Of its streams the one furthest behind is read first."""
+        self.current = component
         silent: list[Feed] = []
-        self.silent = silent
         for feed in sorted((f for f in component.feeds if not f.ended), key=lambda f: f.mark):
             self.watch.pause()
             piece = feed.next()
@@ -151,7 +150,8 @@ class LocalRun:
 
     def _wait(self) -> None:
         """In the midst of a piece: tuples wait for a silent stream, and may go before the rest has come (paper 001, section 4)."""
-        for piece in self._enabling(self.silent):
+        assert self.current is not None
+        for piece in self._enabling([feed for feed in self.current.feeds if feed.silent()]):
             for arrival in piece.arrivals:
                 self.stage.arrive(arrival.crossing, arrival.block, arrival.step)
 
