@@ -115,7 +115,7 @@ def claims(none: Outcome, periodic: dict[float, Outcome], demand: Outcome, laten
             arcs.latency <= 2 * latent.latency,
             "3 steps against 2",
         ),
-        Claim("text", "the union idle-waits 99 % of the time in A", f"{none.idle:.1%}", none.idle >= 0.99),
+        Claim("text", "the union idle-waits 99 % of the time in A", f"{none.idle:.2%}", none.idle >= 0.99),
         Claim(
             "text",
             "15 % in B at 100/s and above",
@@ -138,7 +138,7 @@ def claims(none: Outcome, periodic: dict[float, Outcome], demand: Outcome, laten
 
 def pictures(none: Outcome, periodic: dict[float, Outcome], demand: Outcome, latent: Outcome, arcs: Outcome) -> list[Picture]:
     rates = tuple(sorted(periodic))
-    title, x, y = "Average output latency", "periodic enabling timestamps a second", "latency, ms"
+    x, y = "periodic enabling timestamps a second", "latency, ms"
 
     def beside(value: str) -> tuple[Curve, ...]:
         a, c, d = (level(name, getattr(o, value)) for name, o in ((NONE, none), (ON_DEMAND, demand), (LATENT, latent)))
@@ -146,7 +146,7 @@ def pictures(none: Outcome, periodic: dict[float, Outcome], demand: Outcome, lat
 
     lowest = (level(ON_DEMAND, demand.latency, 2), level("C over arcs", arcs.latency, 4), level(LATENT, latent.latency, 3))
     return [
-        Picture("000-7a", f"Figure 7a: {title.lower()}", beside("latency"), x, y, log_x=True, log_y=True),
+        Picture("000-7a", "Figure 7a: average output latency", beside("latency"), x, y, log_x=True, log_y=True),
         Picture("000-7b", "Figure 7b: the lowest lines of 7a", lowest, "", y, bars=True),
         Picture("000-8", "Figure 8: peak total queue size", beside("held")[:3], x, "tuples and punctuations", log_x=True, log_y=True),
     ]
@@ -183,8 +183,6 @@ DEARER = "a step of our union costs much more where it waits for order than wher
 
 
 def _slow(idle: float) -> str:
-    return (
-        ""
-        if idle < 0.001
-        else f"at 47.5 tuples/s that leaves 21 us a tuple for making and taking a timestamp; ours takes {idle / 47.5e-6:.0f}"
-    )
+    if idle < 0.001:
+        return ""
+    return f"at 47.5 tuples/s that leaves 21 us a tuple for making and taking a timestamp; ours takes {idle / 47.5e-6:.0f}"
