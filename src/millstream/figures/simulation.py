@@ -205,12 +205,13 @@ class Simulation:
         """Feed the streams until then; results that leave while it is still warming up do not count."""
         taken = dict.fromkeys(arrivals, 0)
         end = int(seconds * SECOND)
+        woke = 0  # by the machine's clock we may oversleep: then a tuple arrives when we are awake, not before
         while (now := self.clock.now()) < end:
             unread = 0
             for name, times in arrivals.items():
                 at, upto = taken[name], int(np.searchsorted(times, now, side="right"))
                 if upto > at:
-                    self.sources[name].push(self._tuples(name, times[at:upto]))
+                    self.sources[name].push(self._tuples(name, np.maximum(times[at:upto], woke)))
                     taken[name] = upto
                     unread += upto - at
             self.peak = max(self.peak, self.executor.book.rows + unread)
@@ -221,6 +222,7 @@ class Simulation:
             beats = [now - now % period + period for period in self.periods]
             dues = [mark for mark in self._due() if mark > now]
             self.clock.wait(min([*coming, *beats, *dues, end]))
+            woke = self.clock.now()
         return self._outcome(int(warm * SECOND))
 
     def _due(self) -> list[int]:
