@@ -8,7 +8,7 @@ WITH_JAVA = JAVA_HOME="$$(sh scripts/find-java.sh)" && export JAVA_HOME &&
 BENCH ?= local-window local-join
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint types demo bench docs clean
+.PHONY: help setup test test-all lint types demo bench figures docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -38,9 +38,12 @@ demo: $(STAMP) ## a live auction with an idle source, on Spark
 bench: $(STAMP) ## the benchmarks; BENCH="name ..." chooses
 	@$(WITH_JAVA) for name in $(BENCH); do $(BIN)/millstream bench $$name || exit 1; done
 
+figures: $(STAMP) ## the papers' figures, with their claims beside what we measure
+	@for name in ets query-graph; do $(BIN)/millstream figures $$name || exit 1; done
+
 docs: $(STAMP) ## check the docs: links, and the files their tables name
 	@$(BIN)/python -m pytest -q tests/test_project.py tests/docs -k docs
 
 clean: ## remove everything make and the tests have made
-	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse demo
+	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse demo figures
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -61,3 +61,16 @@ def test_a_block_is_held_once_for_all_and_freed_by_the_last() -> None:
     assert (len(buffer), buffer.rows) == (5, 15)
     heads[-1].leave()
     assert (len(buffer), buffer.rows) == (0, 0)
+
+
+def test_the_book_counts_tuples_and_punctuations_without_one() -> None:
+    buffer = Buffer()
+    head = buffer.head()
+    promise = (Punctuation.linear("x", 9),)
+    for rows in ([1, 2], [], []):
+        buffer.put(Block(pa.record_batch({"x": pa.array(rows, pa.int64())}), promise))
+    book = buffer.book
+    assert (book.rows, book.promises, book.peak, book.most) == (2, 2, 2, 4)
+    while head.take() is not None:
+        pass
+    assert (book.rows, book.promises, book.peak, book.most) == (0, 0, 2, 4)

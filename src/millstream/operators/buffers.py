@@ -20,11 +20,18 @@ class Book:
         self.now = now
         self.rows = 0
         self.peak = 0
+        self.promises = 0
+        """Blocks of punctuations alone; a tuple's own are a part of it."""
+        self.most = 0
+        """Tuples and such blocks together, at most."""
 
-    def add(self, rows: int) -> None:
+    def add(self, rows: int, promises: int = 0) -> None:
         self.rows += rows
+        self.promises += promises
         if self.rows > self.peak:
             self.peak = self.rows
+        if self.rows + self.promises > self.most:
+            self.most = self.rows + self.promises
 
 
 @dataclass(slots=True)
@@ -64,10 +71,9 @@ class Buffer:
         rows = len(block)
         self._held[self._next] = _Held(block, rows, self.book.now(), self._heads)
         self._next += 1
-        if rows:
-            self.rows += rows
-            self.total += rows
-            self.book.add(rows)
+        self.rows += rows
+        self.total += rows
+        self.book.add(rows, not rows)
 
     def __len__(self) -> int:
         """Blocks that somebody waits for."""
@@ -78,8 +84,10 @@ class Buffer:
         held.left -= 1
         if not held.left:
             del self._held[number]
-            if held.rows:
+            if len(held.block):
                 self._count(held, held.rows)
+            else:
+                self.book.add(0, -1)
         return held
 
     def _count(self, held: _Held, taken: int) -> None:

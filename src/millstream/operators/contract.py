@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -96,6 +96,10 @@ class Operator(ABC):
     def waiting(self) -> int:
         """Tuples that wait inside for another input; of idle-waiting-prone operators only."""
         return 0
+
+    def behind(self) -> Sequence[int]:
+        """The ports for which tuples wait inside; of idle-waiting-prone operators only."""
+        return ()
 
     def more(self, inputs: Inputs) -> bool:
         """True when a step would take something."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -115,8 +115,16 @@ class RunningInOrder(Operator):
                 count += each.batch.num_rows
         return count
 
+    def behind(self) -> Sequence[int]:
+        earliest = min([self._earliest(port) for port in range(len(self.rows))])
+        if earliest == MAX_TIME:
+            return ()
+        return [port for port, names in enumerate(self.names) if self.registers.get(names.tsm, MIN_TIME) < earliest]
+
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
-        port = inputs.any()
+        # What waits inside may go by what has come for it: more of those that wait would only wait, too.
+        port = next((port for port in self.behind() if inputs.heads[port].ready), None)
+        port = inputs.any() if port is None else port
         if port is None:
             return
         block = inputs.heads[port].take(limit)

@@ -46,6 +46,9 @@ class Executor:
         self.letters: list[DeadLetter] = []
         self.on_step: Callable[[int, int, int], None] | None = None
         """Told of each step before its results are seen: the operator, the tuples and the punctuations that it took."""
+        self.on_wait: Callable[[], None] | None = None
+        """Asked, once execution is back, when tuples have begun to wait for another input: an enabling timestamp may help."""
+        self.waits = False
         self.table = StateTable()
         self.rules: dict[int, tuple[Rule, ...]] = {}
         self.branches: dict[int, list[tuple[int, int, Head]]] = {}
@@ -131,6 +134,10 @@ class Executor:
                 self.considered = self.steps
                 self._choose_breaks()
             self._cycle(max(pending, key=self.slopes.__getitem__) if self.slopes else next(iter(pending)))
+            if self.waits:
+                self.waits = False
+                if self.on_wait is not None:
+                    self.on_wait()
 
     def _cycle(self, start: int) -> None:
         view = _View(self)
@@ -170,7 +177,8 @@ class Executor:
         if operator.needs.idle_waiting_prone:
             waits = operator.waiting
             self.book.add(waits - waiting)
-            gauge.note_waiting(waits, now)
+            self.waits |= not waiting and waits > 0
+            gauge.note_waiting(waits, began, now)
         self.letters += out.letters
         for block in out.blocks:
             gauge.tuples_out += len(block)
@@ -266,10 +274,11 @@ class _View:
 
     @property
     def pred(self) -> int:
-        """Of the producers of empty inputs, first one that has something to do itself."""
+        """Of the producers of empty inputs, first one that has something to do itself; where tuples wait, of those they wait for."""
         state, heads = self.executor.table[self.current], self.network.inputs[self.current].heads
+        behind = self.executor.operators[self.current].behind() or range(len(heads))
         before = [(p, head) for p, head in zip(state.preds, heads, strict=True) if p is not None]
-        empty = [p for p, head in before if not head.ready]
+        empty = [p for port in behind if (p := state.preds[port]) is not None and not heads[port].ready]
         found = next((p for p in empty if p in self.network.pending), None)
         return found if found is not None else (empty or [p for p, _ in before])[0]
 

@@ -50,7 +50,7 @@ class Gauge:
     held: int = 0
     """How long tuples have waited inside for another input."""
     idle: int = 0
-    """How long there were such (idle-waiting)."""
+    """How long it has not worked while there were such (idle-waiting)."""
     waiting: int = 0
     since: int = 0
     """When so many began to wait."""
@@ -75,12 +75,12 @@ class Gauge:
         self.queued += queued
         self.worked += took * tuples
 
-    def note_waiting(self, waiting: int, now: int) -> None:
-        """So many tuples wait inside from now on."""
+    def note_waiting(self, waiting: int, began: int, ended: int) -> None:
+        """After a step between these times: so many tuples wait inside from now on. Whoever works does not idle-wait."""
         if self.waiting:
-            self.idle += now - self.since
-            self.held += (now - self.since) * self.waiting
-        self.waiting, self.since = waiting, now
+            self.idle += began - self.since
+            self.held += (ended - self.since) * self.waiting
+        self.waiting, self.since = waiting, ended
 
     def idle_until(self, now: int) -> int:
         return self.idle + (now - self.since if self.waiting else 0)
@@ -142,7 +142,7 @@ class Totals:
             total, queues = self.gauges[number], self._queues[number]
             total.queue = sum(queues.values())
             total.peak = max(total.peak, sum((queues | of).values()))
-            total.note_waiting(total.queue, now)
+            total.note_waiting(total.queue, now, now)
 
     def metrics(self, names: Mapping[int, str], lifetime: int, now: int) -> list[OperatorMetrics]:
         """Of the operators that are there: of one that has gone nobody asks any more."""

@@ -54,6 +54,10 @@ class Feed:
                 self.reading = self.ingest.read(unit, max(self.clock.now(), self.enabled, self.mark))
         return None
 
+    def silent(self) -> bool:
+        """True when a look shows that there is still nothing to read."""
+        return not self.ended and self.reading is None and not self.waiting and not self._look()
+
     def _look(self) -> bool:
         self.looked = self.clock.now()
         position = self.source.latest(self.position, None)

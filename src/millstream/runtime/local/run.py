@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -71,6 +71,8 @@ class LocalRun:
         self.on_letters = on_letters
         cut = whole(graph)
         self.stage = RunningStage(cut, 0, on_result=self._result, on_crossing=_nowhere, execution=execution)
+        self.stage.executor.on_wait = self._wait
+        self.current: Component | None = None
         self.batch_size = batch_size
         self.by_name: dict[str, Feed] = {}
         self.scheduler = Scheduler()
@@ -130,7 +132,7 @@ class LocalRun:
         self._describe(fresh)
         self.graph, self.names = graph, {}
         self._follow(cut, sources, execution)
-        self.sinks = sinks
+        self.current, self.sinks = None, sinks
         self.open()
         self.stage.run()
 
@@ -190,6 +192,7 @@ class LocalRun:
 
     def _step(self, component: Component) -> bool:
         """Of its streams the one furthest behind is read first."""
+        self.current = component
         silent: list[Feed] = []
         for feed in sorted((f for f in component.feeds if not f.ended), key=lambda f: f.mark):
             self.watch.pause()
@@ -205,6 +208,17 @@ class LocalRun:
 
     def _enable(self, silent: list[Feed]) -> None:
         """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
+        for piece in self._enabling(silent):
+            self._take(piece)
+
+    def _wait(self) -> None:
+        """In the midst of a piece: tuples wait for a silent stream, and may go before the rest has come (paper 001, section 4)."""
+        feeds = self.feeds if self.current is None else self.current.feeds
+        for piece in self._enabling([feed for feed in feeds if feed.silent()]):
+            for arrival in piece.arrivals:
+                self.stage.arrive(arrival.crossing, arrival.block, arrival.step)
+
+    def _enabling(self, silent: list[Feed]) -> Iterator[Piece]:
         periodic = [feed for feed in silent if feed.ingest.stream.ets.policy == "every"]
         waiting = self.stage.executor.due() if silent else []
         if not periodic and not waiting:
@@ -213,7 +227,7 @@ class LocalRun:
         asked = called(self.demand.needs(waiting), outlooks) | {feed.ingest.stream.name for feed in periodic}
         for name in sorted(asked):
             if outlooks[name].could > outlooks[name].mark:
-                self._take(self.by_name[name].enable(outlooks[name].could))
+                yield self.by_name[name].enable(outlooks[name].could)
 
     def _take(self, piece: Piece) -> None:
         for arrival in piece.arrivals:
