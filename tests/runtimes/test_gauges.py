@@ -35,7 +35,7 @@ class Watched(Live):
         self.executor.book.now = self.clock.now
 
     def metrics(self) -> list[OperatorMetrics]:
-        return self.executor.metrics(self.run.names, self.clock.now())
+        return self.executor.metrics(label_all(self.run.graph), self.clock.now())
 
 
 def test_a_union_in_order_idle_waits_until_its_partner_speaks() -> None:

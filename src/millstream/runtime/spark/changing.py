@@ -30,17 +30,20 @@ class Changing:
     log: str | None
     """A file that outlives the run; None where nothing does."""
     waiting: list[tuple[int, Request]] = field(default_factory=list)
-    logged: int = 0
+    made: list[Request] = field(default_factory=list)
+    """The changes that have led to the program as it is."""
+    left: list[Request] = field(default_factory=list)
+    """Those of an earlier life of the run that no micro-batch was planned with."""
 
     def catch_up(self, edition: int) -> None:
         """Become what the last micro-batch that was planned ran under; changes that were asked for after it are asked for again."""
         for number, request in enumerate(self._written()):
-            self.logged += 1
             if request.file is not None:
                 self.control.taken.add(os.path.basename(request.file))
             if number < edition:
                 self._change(request)
             else:
+                self.left.append(request)
                 self.control.again(request)
         if self.program.edition != edition:
             said = f"the checkpoint has lost how its queries were changed: {self.log} lists {self.program.edition} of {edition} changes"
@@ -48,8 +51,11 @@ class Changing:
 
     def between(self, publish: Callable[[HostedProgram], None]) -> None:
         def take(request: Request) -> bool:
-            self._change(request)
-            self._write(request)
+            self.left = [other for other in self.left if other is not request]
+            try:
+                self._change(request)
+            finally:
+                self._write()
             publish(self.program)
             self.waiting.append((self.program.edition, request))
             return False
@@ -72,6 +78,7 @@ class Changing:
             if self.launch.checkpoint is not None and isinstance(sink, FileSink):
                 sink.begin()
         (self.program,) = made
+        self.made.append(request)
 
     def _next(self, changed: Launch) -> HostedProgram:
         known = dict(self.program.sources)
@@ -92,11 +99,13 @@ class Changing:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SetupProblem(f"the checkpoint is damaged in {self.log}: {error}", hint="bring the file back as it was") from error
 
-    def _write(self, request: Request) -> None:
-        if self.log is None or self.program.edition <= self.logged:
+    def _write(self) -> None:
+        """Before any micro-batch is planned with it."""
+        if self.log is None:
             return
-        self.logged += 1
-        with open(self.log, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"text": request.text, "variables": dict(request.variables), "file": request.file}) + "\n")
+        with open(self.log + ".new", "w", encoding="utf-8") as file:
+            for request in (*self.made, *self.left):
+                file.write(json.dumps({"text": request.text, "variables": dict(request.variables), "file": request.file}) + "\n")
             file.flush()
             os.fsync(file.fileno())
+        os.replace(self.log + ".new", self.log)
