@@ -118,6 +118,9 @@ class Executor:
         if breaks != self.table.breaks:
             self._plan(breaks)
 
+    def _slope(self, operator: int) -> float:
+        return self.slopes.get(operator, 0.0)  # one that has come since is not known yet
+
     def _selectivity(self, operator: int) -> float:
         return self.gauges[operator].selectivity
 
@@ -133,7 +136,7 @@ class Executor:
             if self._ripe:
                 self.considered = self.steps
                 self._choose_breaks()
-            self._cycle(max(pending, key=self.slopes.__getitem__) if self.slopes else next(iter(pending)))
+            self._cycle(max(pending, key=self._slope) if self.slopes else next(iter(pending)))
             if self.waits:
                 self.waits = False
                 if self.on_wait is not None:

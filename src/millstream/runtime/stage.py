@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from millstream.core.block import Block, empty_batch
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import SEQUENCE
 from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
 from millstream.operators.union import Promises
@@ -55,6 +56,8 @@ class RunningStage:
                 self._delivers(v.inputs[0]).append(v.config)
         self._enter(cut)
         own = execution.by_operator(cut.graph)
+        self.read_by_number = _read_by_number(members)
+        """Producers whose arrival numbers somebody reads, or has read."""
         self.executor = Executor(members, self._outlet, self.outlets, execution=execution, strategies=own, journal=journal)
 
     def _delivers(self, vertex: int) -> list[Deliver]:
@@ -97,6 +100,7 @@ class RunningStage:
         for v in fresh:
             if isinstance(v.config, Deliver):
                 self._delivers(v.inputs[0]).append(v.config)
+        self.read_by_number |= _read_by_number(fresh)
         own = execution.by_operator(cut.graph)
         self.executor.own = own
         self.executor.change([v.number for v in gone], fresh)
@@ -137,11 +141,8 @@ class RunningStage:
         self._put(crossing, passed)
 
     def _numbered(self, crossing: Crossing) -> bool:
-        """False when nobody reads arrival numbers: in one process the projection behind a source mostly drops them."""
-        if crossing.consumer != crossing.producer:
-            return True
-        network = self.executor.network
-        return any(network.vertices[number].config.reads(SEQUENCE) for number, _, _ in network.branches[crossing.producer])
+        """False when nobody has read arrival numbers: in one process the projection behind a source mostly drops them."""
+        return crossing.consumer != crossing.producer or crossing.producer in self.read_by_number
 
     def gather(self, crossing: Crossing, bucket: int, block: Block) -> None:
         """A block from one bucket of an earlier stage: what all buckets have promised is promised here."""
@@ -190,3 +191,7 @@ class RunningStage:
         gates = {f"gate {n}": self.gates[n].registers for n in sorted(self.gates)}
         gathers = {f"gather {n}": self.gathers[n].registers for n in sorted(self.gathers)}
         return {**gates, **gathers, **self.executor.state}
+
+
+def _read_by_number(vertices: Iterable[Vertex]) -> set[int]:
+    return {producer for v in vertices if v.inputs and v.config.reads(SEQUENCE) for producer in v.inputs}
