@@ -174,7 +174,7 @@ def play_in_buckets(story: Story, buckets: int, watch: Watch) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=max(1, EXAMPLES // 2))
 @given(seed=st.integers(0, 1 << 32))
 def test_changes_in_one_process(family: str, seed: int) -> None:
     with watched() as watch:
@@ -184,7 +184,7 @@ def test_changes_in_one_process(family: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=max(1, EXAMPLES // 2))
+@settings(max_examples=max(1, EXAMPLES // 3))
 @given(seed=st.integers(0, 1 << 32), buckets=st.sampled_from([1, 2, 3]))
 def test_changes_between_micro_batches(family: str, seed: int, buckets: int) -> None:
     with watched() as watch:
