@@ -179,3 +179,37 @@ def test_changes_come_from_a_directory(place: Path) -> None:
         until(complete(place, "sums", 2))
     assert told(place, "counts")[:3] == counts(range(1))
     assert told(place, "sums") == sums(range(2, 3))
+
+
+def test_whoever_waits_for_a_change_is_told_when_the_run_ends() -> None:
+    """Also when the change was taken in, and no micro-batch ran under it any more."""
+    control = Control()
+    heard: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            control.ask("DROP QUERY Counts")
+        except ms.MillstreamError as problem:
+            heard.append(problem)
+
+    asker = threading.Thread(target=ask, daemon=True)
+    asker.start()
+    taken: list[object] = []
+
+    def take(request: object) -> bool:
+        taken.append(request)
+        return False  # it will be done later
+
+    until(lambda: control.serve(take) or taken)
+    control.close()
+    asker.join(10)
+    assert [str(problem) for problem in heard] == ["the run is over, nothing can be changed any more"]
+
+
+def test_a_directory_that_is_not_there_and_a_file_that_is_no_text(place: Path) -> None:
+    with pytest.raises(ms.MillstreamError, match=r"there is no directory .*/nowhere to take changes from"):
+        Control(str(place / "nowhere"))
+    said: list[str] = []
+    (place / "control" / "1.sql").write_bytes(b"\xff")
+    Control(str(place / "control"), say=said.append).serve(lambda request: True)
+    assert len(said) == 1 and "can not read" in said[0] and said[0].endswith("nothing was changed by it")

@@ -94,10 +94,11 @@ class StateTable:
     def _update(self, operators: Iterable[int]) -> set[int]:
         inside = self._inputs
         found = {number for number in operators if number in inside}
+        broken = bool(self.breaks) or any(strategy.paths for strategy in set(self.strategies.values()))
         for number in sorted(found):
             preds = tuple(p if p in inside and not self._broken(p, number) else None for p in inside[number])
             readers = [c for c in self._readers.get(number, ()) if c in inside]
-            if self.breaks or any(strategy.paths for strategy in set(self.strategies.values())):
+            if broken:
                 readers = [c for c in readers if not self._broken(number, c)]
             self.lines[number] = State(number, preds, tuple(readers))
         return found

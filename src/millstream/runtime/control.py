@@ -39,9 +39,13 @@ class Control:
         variables: Mapping[str, str] | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
+        if directory is not None and not os.path.isdir(directory):
+            raise SetupProblem(f"there is no directory {directory} to take changes from", hint="make it, or leave --control out")
         self.directory, self.variables, self.say = directory, dict(variables or {}), say
         self.taken: set[str] = set()
         self._waiting: deque[Request] = deque()
+        self._asked: set[Request] = set()
+        """Those whose asker waits for an answer, be they taken in or not."""
         self._lock = threading.Lock()
         self._closed = False
         self._looked = 0.0
@@ -52,8 +56,10 @@ class Control:
         with self._lock:
             if self._closed:
                 raise _over()
+            self._asked.add(request)
             self._waiting.append(request)
         request.done.wait()
+        self._asked.discard(request)
         if request.problem is not None:
             raise request.problem
 
@@ -91,18 +97,23 @@ class Control:
         except OSError as error:
             raise SetupProblem(f"can not read the changes in {self.directory}: {error.strerror}") from error
         for name in names:
-            if name not in self.taken:
-                self.taken.add(name)
-                path = os.path.join(self.directory, name)
+            if name in self.taken:
+                continue
+            self.taken.add(name)
+            path = os.path.join(self.directory, name)
+            try:
                 with open(path, encoding="utf-8") as file:
                     self._waiting.append(Request(file.read(), self.variables, path))
+            except (OSError, UnicodeDecodeError) as error:
+                self.say(f"can not read {path}: {error}; nothing was changed by it")
 
     def close(self) -> None:
         """The run is over: whoever still waits is told so."""
         with self._lock:
             self._closed = True
-        for request in self._waiting:
-            request.finish(_over())
+        for request in list(self._asked):
+            if not request.done.is_set():
+                request.finish(_over())
         self._waiting.clear()
 
 

@@ -84,8 +84,10 @@ class RunningStage:
 
     # -- change while it runs -------------------------------------------------------------------------------------
 
-    def change(self, cut: Cut, execution: Execution) -> None:
+    def change(self, cut: Cut, execution: Execution) -> tuple[list[Vertex], list[Vertex]]:
         """Go on with a graph of more or fewer operators: those that stay keep their state, new ones hear what has been promised.
+
+        Tells who has gone and who has come.
 
         For the whole of a graph in one process, where a stream crosses once (`whole`).
         """
@@ -97,6 +99,8 @@ class RunningStage:
         for v in gone:
             if isinstance(v.config, Deliver):
                 self._delivers(v.inputs[0]).remove(v.config)
+                if not self.sinks[v.inputs[0]]:
+                    self.outlets.discard(v.inputs[0])
         for v in fresh:
             if isinstance(v.config, Deliver):
                 self._delivers(v.inputs[0]).append(v.config)
@@ -111,6 +115,7 @@ class RunningStage:
                 if producer not in new and not isinstance(v.config, Deliver):
                     nothing = empty_batch(cut.graph[producer].config.schema)
                     self.executor.network.tell(v.number, port, Block(nothing, self._promised(producer)))
+        return gone, fresh
 
     def welcome(self) -> None:
         """Gates that have come later than others of their stream learn what those know, and tell it behind them.

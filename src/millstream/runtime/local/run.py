@@ -122,10 +122,9 @@ class LocalRun:
 
     def change(self, graph: Graph, sources: dict[str, Source], sinks: list[Sink], execution: Execution) -> None:
         """Between two steps: go on with another graph. Operators that stay keep their state; new queries see what comes from now on."""
-        cut, before = whole(graph), self.graph
-        self.stage.change(cut, execution)
-        fresh = [graph[number] for number in sorted(graph.by_number.keys() - before.by_number.keys())]
-        if before.by_number.keys() - graph.by_number.keys():
+        cut = whole(graph)
+        gone, fresh = self.stage.change(cut, execution)
+        if gone:
             self.components = Components(graph.vertices)
         else:
             self.components.add(fresh)
