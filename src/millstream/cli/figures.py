@@ -35,7 +35,7 @@ def figures(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the arrivals; the same seed gives the same numbers.", min=0)] = 1,
     real: Annotated[
-        bool, typer.Option("--real", help=f"Also run by the machine's clock, {REAL:.0f} s each, where the rates allow it.")
+        bool, typer.Option("--real", help=f"Also run by the machine's clock, mostly {REAL:.0f} s each, where the rates allow it.")
     ] = False,
 ) -> None:
     """Run what a paper ran, print its claims beside what was measured, and draw its figures."""

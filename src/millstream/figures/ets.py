@@ -162,13 +162,14 @@ def _real(options: Options, report: Report) -> None:
     ]
     wanted += [(f"B: {rate:g}/s", every(rate), False, "tuples") for rate in REAL_RATES] + [(LATENT, "", True, "tuples")]
     for name, ets, latent, promises in wanted:
-        options.tell(f"{name}: {options.real:.0f} s by the clock")
-        found[name] = scenario(ets, latent=latent, seconds=options.real, seed=options.seed, promises=promises, real=True)
+        seconds = options.real * (LONGER if name == NONE else 1)
+        options.tell(f"{name}: {seconds:.0f} s by the clock")
+        found[name] = scenario(ets, latent=latent, seconds=seconds, seed=options.seed, promises=promises, real=True)
     report.runs["real"] = {name: outcome.summary() for name, outcome in found.items()}
     a, b, c, d = (found[name].median for name in (NONE, "B: 100/s", ON_DEMAND, LATENT))
     idle, bypassed = found[ON_DEMAND].idle, found["C over arcs"].idle
     report.claims += [
-        Claim("real", "A is far above C, in the median as all below", f"{a:,.0f} ms, {a / c:,.0f} times", a > 1000 * c),
+        Claim("real", "A is 10,000 times above C, in the median as all below", f"{a:,.0f} ms, {a / c:,.0f} times", a > 10_000 * c),
         Claim("real", "B never reaches C", f"{b / c:.1f} times C at 100/s", b > c),
         Claim("real", "C is within 2 times D", f"{c:.2f} ms against {d:.2f}: {c / d:.1f} times", c <= 2 * d, "" if c <= 2 * d else DEARER),
         Claim("real", "the union idle-waits below 0.1 % in C", f"{idle:.2%}; over arcs {bypassed:.2%}", idle < 0.001, _slow(idle)),
@@ -178,6 +179,9 @@ def _real(options: Options, report: Report) -> None:
         Picture("000-7-real", "Figure 7 by the machine's clock", curves, "", "median latency, ms", log_y=True, bars=True)
     )
 
+
+LONGER = 10
+"""How much longer A runs by the machine's clock: its union waits for tuples that come every 20 s."""
 
 DEARER = "a step of our union costs much more where it waits for order than where tuples pass"
 
