@@ -11,10 +11,10 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
 from millstream.operators.project import Project
-from millstream.operators.promises import Closed
 from millstream.operators.union import Promises
+from millstream.state.closed import Closed
 from millstream.state.registers import Registers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("t", pa.int64())])
@@ -55,9 +55,9 @@ def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
     registers = Registers()
     closed = Closed(SCHEMA, registers, "closed")
     closed.add([Punctuation.of({"k": Constant(k)}) for k in range(1000)])
-    assert registers["closed:k"] == ((0, 999),)
+    assert [array.tolist() for array in registers["closed:k"].ranges] == [[0], [999]]
     closed.add([Punctuation.of({"s": Constant("a"), "t": Range(high=t)}) for t in range(1000)])
-    assert sum(len(v) for v in registers._values.values() if isinstance(v, dict)) == 1
+    assert len(registers["closed by s until t"]) == 1
 
 
 values = st.fixed_dictionaries(
@@ -68,15 +68,15 @@ values = st.fixed_dictionaries(
         "t": st.integers(0, 5),
     }
 )
-columns = st.sampled_from([("k",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")])
+SHAPES = [("k",), ("k*",), ("k<",), ("s*",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")]
+columns = st.sampled_from(SHAPES)
 
 
 @given(st.lists(st.tuples(columns, values)), st.lists(values, min_size=1), st.randoms(use_true_random=False))
 def test_property_closed_matches_what_its_punctuations_match(closings: list, tuples: list, chance: random.Random) -> None:
     made = []
     for names, row in closings:
-        patterns = {n: Range(high=row["t"]) if n == "t" else Constant(_key(row[n])) for n in names}
-        made.append(Punctuation.of(patterns))
+        made.append(Punctuation.of({n[0]: _pattern(n, row, chance) for n in names}))
     closed = Closed(SCHEMA, Registers(), "closed")
     at = chance.randint(0, len(made))
     closed.add(made[:at])
@@ -85,8 +85,19 @@ def test_property_closed_matches_what_its_punctuations_match(closings: list, tup
     wanted = np.logical_or.reduce([p.matches(batch) for p in made]) if made else np.zeros(len(tuples), dtype=bool)
     found = closed.matches(batch)
     assert list(np.zeros(len(tuples), dtype=bool) if found is None else found) == list(wanted)
+    assert list(np.logical_or.reduce([*(p.matches(batch) for p in closed.promises()), np.zeros(len(tuples), bool)])) == list(wanted)
     for row in np.flatnonzero(wanted):
         assert closed.broken_by(batch.slice(int(row), 1)).matches(batch.slice(int(row), 1)).all()
+
+
+def _pattern(name: str, row: dict, chance: random.Random) -> Pattern:
+    if name == "k<":  # from the value on, or up to it, or around it
+        value = row["k"] or 0
+        return Range(*chance.choice([(value, None), (None, value), (value - 1, value + 1)]), chance.random() < 0.5, chance.random() < 0.5)
+    if name.endswith("*"):
+        values = [row[name[0]], *({"k": [3, 7, None], "s": ["b", "c"]}[name[0]])]
+        return OneOf(pa.array(values, SCHEMA.field(name[0]).type)) if chance.random() < 0.5 else OneOf(values)
+    return Range(high=row["t"]) if name == "t" else Constant(_key(row[name]))
 
 
 def _key(value: object) -> object:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.types import MIN_TIME
+from millstream.state.listing import Listing
+from millstream.state.ranges import Ranges, runs
 from millstream.state.registers import Registers
 
 NAMES = st.sampled_from("abc")
@@ -15,11 +20,15 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), NAMES, st.one_of(st.integers(), st.text(max_size=2), st.tuples(st.integers()))),
         st.tuples(st.sampled_from(["raise", "add"]), st.sampled_from("xy"), st.integers(-5, 5)),
-        st.tuples(st.just("put"), st.sampled_from("tu"), st.dictionaries(st.integers(0, 3), st.integers(0, 3), max_size=2)),
+        st.tuples(st.just("grow"), st.sampled_from("tu"), st.frozensets(st.integers(0, 9), max_size=2)),
         st.tuples(st.sampled_from(["delete", "write", "restart"]), st.sampled_from("abctu"), st.none()),
         st.tuples(st.just("drop"), NAMES, st.floats(0, 1)),
     )
 )
+
+
+def plain(value: object) -> object:
+    return frozenset(np.flatnonzero(value.holds(np.arange(10)))) if isinstance(value, Ranges) else value
 
 
 @given(STEPS)
@@ -41,10 +50,10 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
             values[name] = values.get(name, 0) + value  # type: ignore[operator]
         elif action == "delete" and name in registers:
             del registers[name], values[name]
-        elif action == "put":
-            assert isinstance(value, dict)
-            registers.put(name, value)
-            values[name] = {**values.get(name, {}), **value}  # type: ignore[dict-item]
+        elif action == "grow":
+            assert isinstance(value, frozenset)
+            registers.grow(name, Ranges, runs(np.array(sorted(value), dtype=np.int64)))
+            values[name] = values.get(name, frozenset()) | value  # type: ignore[operator]
         elif action == "drop":  # the oldest segments, down to any of them
             assert isinstance(value, float)
             number = segments[-1][0] + 1 if segments else 1
@@ -56,11 +65,11 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
             segment = registers.changes()
             segments += [(segments[-1][0] + 1 if segments else 1, segment.data)] if segment is not None else []
             assert registers.changes() is None
-            assert registers.nbytes >= sum(len(pickle.dumps(value, protocol=5)) for value in values.values())
+            assert registers.nbytes >= sum(len(pickle.dumps(v, protocol=5)) for v in values.values() if not isinstance(v, frozenset))
             if action == "restart":
                 registers = Registers(journal=True)
                 registers.restore(segments)
-        assert {name: registers[name] for name in registers} == values
+        assert {name: plain(registers[name]) for name in registers} == values
         assert len(registers) == len(values)
 
 
@@ -78,9 +87,21 @@ def test_a_mark_that_does_not_move_is_not_written() -> None:
 def test_what_grows_is_written_once() -> None:
     registers, written = Registers(journal=True), []
     for number in range(100):
-        registers.put("closed", {f"value {number} {i}": number for i in range(50)})
+        keys = pa.RecordBatch.from_pydict({"k": [f"value {number} {i}" for i in range(50)]})
+        registers.grow("closed", Listing, (keys, np.full(50, number)))
         segment = registers.changes()
         assert segment is not None
         written.append(len(segment.data))
     assert max(written[1:]) < 1.2 * written[1]
-    assert sum(written) < 1.2 * registers.nbytes
+    assert len(registers["closed"]) == 5000
+    restored = Registers(journal=True)
+    restored.restore([(1, registers.changes(1, 1).data)])  # type: ignore[union-attr]
+    assert restored["closed"].bounds([pa.array(["value 7 3", "value 7 50", "value 99 0"])]).tolist() == [7, MIN_TIME, 99]
+
+
+def test_values_that_merge_need_little() -> None:
+    registers = Registers(journal=True)
+    for number in range(1000):
+        registers.grow("closed", Ranges, runs(np.arange(number * 100, number * 100 + 100)))
+    assert registers.nbytes < 1000
+

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from millstream.core.types import MAX_TIME, MIN_TIME
 
 Mask = npt.NDArray[np.bool_]
 
@@ -23,6 +25,18 @@ class Pattern:
     def covers(self, other: Pattern) -> bool:
         """True when every value that `other` matches is matched by this pattern too."""
         raise NotImplementedError
+
+
+NAN = float("nan")
+
+
+def plain_values(array: pa.Array) -> list[Any]:
+    """Python values that are equal where keys are: times as their int64, one NaN, no -0.0."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return [None if not v.is_valid else v.value for v in array]
+    if pa.types.is_floating(array.type):
+        return [v if v is None else NAN if v != v else v + 0.0 for v in array.to_pylist()]
+    return array.to_pylist()  # type: ignore[no-any-return]
 
 
 def _mask(values: pa.Array) -> Mask:
@@ -69,16 +83,44 @@ class Constant(Pattern):
         return isinstance(other, Empty) or other == self or (isinstance(other, OneOf) and other.values == (self.value,))
 
 
-@dataclass(frozen=True)
 class OneOf(Pattern):
-    """Any value of a list."""
+    """Any value of a list: plain values, or an Arrow array of the column's type, which a million values need."""
 
-    values: tuple[Any, ...]
+    __slots__ = ("_array", "_values")
+    __match_args__ = ("values",)
+
+    def __init__(self, values: Sequence[Any] | pa.Array) -> None:
+        self._array: pa.Array | None = values if isinstance(values, pa.Array) else None
+        self._values: tuple[Any, ...] | None = None if isinstance(values, pa.Array) else tuple(values)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        if self._values is None:
+            self._values = tuple(plain_values(self._array))
+        return self._values
+
+    def array(self, kind: pa.DataType) -> pa.Array:
+        """The values as a column of this type."""
+        if self._array is None:
+            return pa.array(self._values, type=kind)
+        return self._array if self._array.type == kind else self._array.cast(kind)
+
+    def __len__(self) -> int:
+        return len(self.values) if self._array is None else len(self._array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneOf) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    def __repr__(self) -> str:
+        return f"OneOf({self.values})"
 
     def matches(self, values: pa.Array) -> Mask:
         if pa.types.is_floating(values.type):
             values = pc.add(values, 0.0)  # -0.0 becomes 0.0
-        return _mask(pc.is_in(values, value_set=pa.array(self.values, type=values.type)))
+        return _mask(pc.is_in(values, value_set=self.array(values.type)))
 
     def covers(self, other: Pattern) -> bool:
         if isinstance(other, Constant):
@@ -107,6 +149,13 @@ class Range(Pattern):
             mask &= _mask(compare(values, pa.scalar(self.high, type=values.type)))
         return mask
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """On an axis: the first and the last value that match."""
+        first = MIN_TIME if self.low is None else int(self.low) + (not self.low_inclusive)
+        last = MAX_TIME if self.high is None else int(self.high) - (not self.high_inclusive)
+        return first, last
+
     def _holds(self, value: Any) -> bool:
         if value is None:
             return False
@@ -130,6 +179,11 @@ class Range(Pattern):
             )
             return low_ok and high_ok
         return isinstance(other, Empty)
+
+
+def is_below(pattern: Pattern) -> bool:
+    """Everything below a mark on an axis."""
+    return isinstance(pattern, Range) and pattern.low is None and isinstance(pattern.high, int) and not pattern.high_inclusive
 
 
 @dataclass(frozen=True)

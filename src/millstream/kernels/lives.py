@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.kernels.compiled import Bools, Int64s, compiled
+from millstream.kernels.compiled import Bools, Int32s, Int64s, compiled
 
 
 @compiled
@@ -17,6 +17,20 @@ def bury(alive: Bools, rows: Int64s, buried: Int64s) -> int:
             alive[rows[i]] = False
             buried[count] = rows[i]
             count += 1
+    return count
+
+
+@compiled
+def loosen(rings: Int32s, counts: Int64s, rows: Int64s, last: Int64s) -> int:
+    """Rows leave their rings; those that were the last of theirs go to `last`."""
+    count = 0
+    for i in range(len(rows)):
+        ring = rings[rows[i]]
+        if ring >= 0:
+            counts[ring] -= 1
+            if counts[ring] == 0:
+                last[count] = rows[i]
+                count += 1
     return count
 
 

@@ -6,15 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Punctuation
-from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.core.punctuation import Constant, OneOf, Punctuation, Range, plain_values
+from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
 from millstream.operators.join import Join
-from millstream.operators.promises import Closed, constants
+from millstream.state.closed import Closed, shape_of, values_of
+from millstream.state.group_table import GroupTable
 from millstream.state.keys import hash_columns
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
 Int64s = npt.NDArray[np.int64]
+_NONE = np.empty(0, dtype=np.int64)
 Mask = npt.NDArray[np.bool_]
 
 LEFT, RIGHT = 0, 1
@@ -31,6 +33,14 @@ class JoinPromises:
         self.schemas = (config.left, config.right)
         # What one side has closed is looked up with the other side's tuples, so it is kept under the other's names.
         self.closings = tuple(Closed(self.schemas[1 - side], registers, f"closed {side}") for side in (LEFT, RIGHT))
+        self.names = tuple(dict(zip(self.keys[side], self.keys[1 - side], strict=True)) for side in (LEFT, RIGHT))
+        self.key_schemas = tuple(pa.schema([self.schemas[side].field(k) for k in self.keys[side]]) for side in (LEFT, RIGHT))
+        self.done: tuple[list[pa.RecordBatch], ...] = ([], [])
+        """Finished values that have not been told yet."""
+        self.moved = False
+        """Whether there may be something to tell."""
+        self.stirred = [False, False]
+        """Whether something has gone, so that promises that wait for it are worth a look."""
 
     # -- what came in ---------------------------------------------------------------------------------------------
 
@@ -49,36 +59,98 @@ class JoinPromises:
 
     def close(self, side: int, punctuation: Punctuation) -> Int64s:
         """Remember a value punctuation on key columns; give the rows of the other side that it lets go."""
-        names = dict(zip(self.keys[side], self.keys[1 - side], strict=True))
-        mirrored = punctuation.renamed(names)
-        none = np.empty(0, dtype=np.int64)
+        mirrored = punctuation.renamed(self.names[side])
         if mirrored is None:
-            return none
+            return _NONE
         self.closings[side].add([mirrored])
-        waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
-        self.registers[f"waiting {side}"] = waiting | {punctuation}
         return self._matching(1 - side, mirrored)
+
+    def settle(self, side: int, punctuation: Punctuation) -> None:
+        """When the other side has let go: values of which this side keeps no tuple are finished, those of the others are tied."""
+        mirrored = punctuation.renamed(self.names[side])
+        if mirrored is None:
+            return
+        if not self._lists_keys(side, punctuation):
+            waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
+            self.registers[f"waiting {side}"] = waiting | {punctuation}
+            self.stirred[side] = True
+            return
+        self.prepare(side)
+        rows = self._matching(side, punctuation)
+        columns = values_of(punctuation, self.keys[side], self.schemas[side])
+        if len(columns) == 1:
+            columns = [columns[0].unique()]
+        values = pa.RecordBatch.from_arrays(columns, schema=self.key_schemas[side])
+        finished = np.ones(values.num_rows, dtype=np.bool_)
+        if len(rows):
+            finished[_places(self._keys_of(side, rows), values)] = False
+            rows = self.rows[side].untied(rows)  # others belong to values that were closed before
+            self.rows[side].tie(rows, _places(self._keys_of(side, rows), values), values.num_rows)
+        if self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
+            # What the other side has closed before is told when its last rows are gone, and now they are.
+            told = self.closings[1 - side].matches(values)
+            if told is not None:
+                finished &= ~told
+        self._finish(side, values if finished.all() else values.filter(pa.array(finished)))
+
+    def went(self, side: int, last: Int64s) -> None:
+        """The last rows of tied values have gone."""
+        self.stirred[side] = True
+        if len(last):
+            self._finish(side, self._keys_of(side, last))
+
+    def _finish(self, side: int, values: pa.RecordBatch) -> None:
+        if values.num_rows:
+            self.done[side].append(values)
+            self.moved = True
+
+    def _keys_of(self, side: int, rows: Int64s) -> pa.RecordBatch:
+        return self.rows[side].take(rows).select(list(self.keys[side]))
+
+    def prepare(self, side: int) -> None:
+        """Before rows of this side go: after a restart those of closed values have to be tied again."""
+        window = self.rows[side]
+        if window.ringed:
+            return
+        window.ringed = True
+        rows = window.alive_rows()
+        if not len(rows) or not self.closings[side]:
+            return
+        keys = self._keys_of(side, rows)
+        closed = self.closings[side].matches(keys.rename_columns(list(self.keys[1 - side])))
+        if closed is not None and closed.any():
+            keys = keys.filter(pa.array(closed))
+            groups, first = GroupTable(keys.schema, ()).upsert(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))
+            window.tie(rows[closed], groups, len(first))
+
+    def _lists_keys(self, side: int, punctuation: Punctuation) -> bool:
+        """A list of keys, be it of one: constants for all of their columns."""
+        return {name for name, _ in punctuation.patterns} == set(self.keys[side]) and shape_of(punctuation) is not None
 
     def _matching(self, side: int, punctuation: Punctuation) -> Int64s:
         """The rows of a side that a punctuation in its own names matches."""
         window = self.rows[side]
-        rows = None
-        if {name for name, _ in punctuation.patterns} == set(self.keys[side]):
-            values = constants(punctuation, self.schemas[side])
-            if values is not None:
-                columns = dict(zip((name for name, _ in punctuation.patterns), values, strict=True))
-                hashes, valid, _ = hash_columns([columns[k] for k in self.keys[side]])
-                rows = window.find(hashes[valid])
-        if rows is None:
+        if not len(window):
+            return _NONE
+        if self._lists_keys(side, punctuation):
+            hashes, valid, exact = hash_columns(values_of(punctuation, self.keys[side], self.schemas[side]))
+            rows = window.find(hashes[valid])
+            if exact:
+                return rows
+        elif len(punctuation.patterns) == 1 and isinstance(punctuation.patterns[0][1], Range) and self._ordered(side):
+            return window.between(*punctuation.patterns[0][1].ends)
+        else:
             rows = window.alive_rows()
-        if not len(rows):
-            return rows
-        return rows[punctuation.matches(window.take(rows))]
+        return rows[punctuation.matches(window.take(rows))] if len(rows) else rows
+
+    def _ordered(self, side: int) -> bool:
+        return len(self.keys[side]) == 1 and is_axis(self.schemas[side].field(self.keys[side][0]).type)
 
     # -- what goes out --------------------------------------------------------------------------------------------
 
     def output(self) -> list[Punctuation]:
         """Every promise about results that holds now and was not made before."""
+        self.moved = False
         if self.mark(LEFT, "") == MAX_TIME and self.mark(RIGHT, "") == MAX_TIME:
             return [Punctuation.end()] if self.registers.raise_to("ended", 1) else []
         found = []
@@ -112,20 +184,43 @@ class JoinPromises:
 
     def _finished(self, side: int) -> list[Punctuation]:
         """Closed values of which this side keeps no tuple: nothing with them can come out any more (paper 002, Theorem 4.1)."""
+        done = list(self.done[side])
+        self.done[side].clear()
+        found: list[Punctuation] = []
+        if done and len(self.keys[side]) == 1:
+            found.append(Punctuation.of({self.keys[side][0]: OneOf(pa.concat_arrays([values.column(0) for values in done]))}))
+        elif done:
+            for values in done:
+                rows = zip(*(plain_values(column) for column in values.columns), strict=True)
+                found += [Punctuation.of({k: Constant(v) for k, v in zip(self.keys[side], row, strict=True)}) for row in rows]
         waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
-        if not waiting:
-            return []
-        done = {p for p in waiting if not len(self._matching(side, p))}
-        if done:
-            self.registers[f"waiting {side}"] = waiting - done
-        found = []
-        for punctuation in sorted(done, key=str):
-            other = punctuation.renamed(dict(zip(self.keys[side], self.keys[1 - side], strict=True)))
-            both = [punctuation, other] if self.config.kind == "inner" else [punctuation]
-            if self.config.kind == "left" and side == RIGHT:
-                both = []  # a left tuple that found nobody has nulls here, and null may be what was closed
-            found += [p for p in both if p is not None and all(name in self.config.output for name, _ in p.patterns)]
-        return found
+        if waiting and self.stirred[side]:
+            ready = {p for p in waiting if not len(self._matching(side, p))}
+            found += sorted(ready, key=str)
+            if ready:
+                self.registers[f"waiting {side}"] = waiting - ready
+        self.stirred[side] = False
+        return [named for punctuation in found for named in self._named(side, punctuation)]
+
+    def _named(self, side: int, punctuation: Punctuation) -> list[Punctuation]:
+        """A finished value in the names under which results have it."""
+        other = punctuation.renamed(self.names[side])
+        kind = self.config.kind
+        told = [punctuation, other] if kind == "inner" else [punctuation]
+        if side == RIGHT and kind != "inner":
+            # A left tuple that found nobody has nulls on the right, and null may be what was closed; those still come out of a
+            # left or anti join. A semi join needs the partner that can not come any more.
+            told = [other] if kind == "semi" else []
+        return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
+
+
+def _places(keys: pa.RecordBatch, values: pa.RecordBatch) -> Int64s:
+    """Which of the values each key is; every key is one of them."""
+    table = GroupTable(values.schema, ())
+    groups, _ = table.upsert(values.columns, np.zeros(values.num_rows, dtype=np.int64))
+    places = np.empty(values.num_rows, dtype=np.int64)
+    places[groups] = np.arange(values.num_rows)
+    return places[table.lookup(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))]
 
 
 def _shift(mark: int, by: int) -> int:

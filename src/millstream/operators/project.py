@@ -11,11 +11,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.block import Block, empty_batch
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, is_below, plain_values
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
-from millstream.operators.promises import is_below, plain_values
 from millstream.plan.scope import column
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
@@ -119,11 +118,11 @@ def widens(expression: exp.Expr, name: str, schema: pa.Schema) -> bool:
 
 def cast(pattern: Constant | OneOf, schema: pa.Schema, name: str, expression: exp.Expr) -> Pattern:
     """The pattern over the values that a widening cast makes."""
-    values = pattern.values if isinstance(pattern, OneOf) else (pattern.value,)
     field = schema.field(name)
-    batch = pa.RecordBatch.from_arrays([pa.array(values, field.type)], schema=pa.schema([field]))
-    made = tuple(plain_values(compile_expression(expression, batch.schema).evaluate(batch)))
-    return OneOf(made) if isinstance(pattern, OneOf) else Constant(made[0])
+    values = pattern.array(field.type) if isinstance(pattern, OneOf) else pa.array([pattern.value], field.type)
+    batch = pa.RecordBatch.from_arrays([values], schema=pa.schema([field]))
+    made = compile_expression(expression, batch.schema).evaluate(batch)
+    return OneOf(made) if isinstance(pattern, OneOf) else Constant(plain_values(made)[0])
 
 
 def _places(config: Project) -> list[int] | None:

@@ -55,6 +55,8 @@ class RunningJoin(Operator):
             out.letters += self.pairs.take_letters()
         for punctuation in block.punctuations:
             self._punctuate(port, punctuation, out)
+        if self.promises.moved:
+            out.put(self.empty, self.promises.output())
 
     def _next_port(self, inputs: Inputs) -> int | None:
         """The input that is behind goes first, so that less has to be kept."""
@@ -109,7 +111,7 @@ class RunningJoin(Operator):
                 first = np.unique(rows)
                 if kind == "semi":
                     out.put(lefts.take(first).select(list(self.config.output)))
-                lefts.discard(first)
+                self._discard(LEFT, first)
         stays = valid & (time >= self._right_bound()) & ~self.promises.closed(LEFT, batch)
         if self.registers.get("left ended", 0):
             stays[:] = False
@@ -180,7 +182,7 @@ class RunningJoin(Operator):
 
     def _until(self, side: int, results_wait: bool) -> int:
         """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""
-        waits = results_wait or self.registers.get(f"waiting {side}")
+        waits = results_wait or self.rows[side].tied or self.registers.get(f"waiting {side}")
         return self.rows[side].earliest if waits else self.rows[side].latest
 
     # -- punctuations ---------------------------------------------------------------------------------------------
@@ -196,9 +198,9 @@ class RunningJoin(Operator):
             self.promises.raise_mark(port, attribute, pattern.high)
             self._expire(port, attribute, out)
         else:
-            purged = self.promises.close(port, punctuation)
-            self._let_go(1 - port, purged, out)
-        out.put(self.empty, self.promises.output())
+            self._let_go(1 - port, self.promises.close(port, punctuation), out)
+            self.promises.settle(port, punctuation)
+        self.promises.moved = True
 
     def _expire(self, port: int, attribute: str, out: Output) -> None:
         """A mark of one side lets go what the other side keeps for it (paper 004, Figure 4, corrected)."""
@@ -216,4 +218,8 @@ class RunningJoin(Operator):
             lonely = rows[~window.is_matched(rows)]
             if len(lonely):
                 out.put(self.pairs.alone(window.take(lonely)))
-        window.discard(rows)
+        self._discard(side, rows)
+
+    def _discard(self, side: int, rows: Int64s) -> None:
+        self.promises.prepare(side)
+        self.promises.went(side, self.rows[side].discard(rows))

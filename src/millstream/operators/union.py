@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from millstream.core.block import empty_batch
-from millstream.core.punctuation import Constant, OneOf, Punctuation, Range
+from millstream.core.punctuation import Constant, OneOf, Punctuation, Range, is_below
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.operators.buffers import Inputs
 from millstream.operators.contract import ANYWHERE, Config, Container, Due, Needs, Operator, Output
-from millstream.operators.promises import is_below
 from millstream.state.registers import Registers
 
 OPEN = "any time"

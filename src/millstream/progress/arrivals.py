@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
+from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
 from millstream.operators.failures import as_json
-from millstream.operators.promises import plain_values
 from millstream.plan.catalog import Stream
 from millstream.state.keys import hash_columns
 
@@ -198,8 +197,8 @@ class Arrivals:
         if not rows.num_rows:
             return []
         if len(columns) == 1:
-            values = tuple(dict.fromkeys(plain_values(rows.column(columns[0]))))
-            return [Punctuation.of({columns[0]: OneOf(values) if len(values) > 1 else Constant(values[0])})]
+            values = rows.column(columns[0]).unique()
+            return [Punctuation.of({columns[0]: OneOf(values) if len(values) > 1 else Constant(plain_values(values)[0])})]
         found = []
         for row in range(rows.num_rows):
             patterns: dict[str, Pattern] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,10 @@ from millstream.core.punctuation import Punctuation
 from millstream.core.types import MIN_TIME, SEQUENCE, to_axis
 from millstream.io.contract import Unit
 from millstream.operators.contract import Config
-from millstream.operators.promises import Closed
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
 from millstream.progress.guard import Guard, unchanged
+from millstream.state.closed import Closed
 from millstream.state.registers import Registers
 
 Mask = npt.NDArray[np.bool_]
@@ -76,11 +77,7 @@ class Gate:
     def learn(self, other: Gate) -> None:
         """Know what another gate of the same stream knows, between two units."""
         for name in other.registers:
-            value = other.registers[name]
-            if isinstance(value, dict):
-                self.registers.put(name, value)
-            else:
-                self.registers[name] = value
+            self.registers[name] = copy.deepcopy(other.registers[name])  # it may grow
 
     def promises(self) -> tuple[Punctuation, ...]:
         """All that the stream has promised so far, as it is told behind the gate."""

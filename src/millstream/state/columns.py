@@ -57,6 +57,9 @@ class Columns:
             arrays = [column.take(rows, self._rows) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
+    def take_column(self, place: int, rows: Int64s) -> pa.Array:
+        return self._columns[place].take(given(rows, np.int64), self._rows)
+
     def equal(self, rows: Int64s, arrays: list[pa.Array]) -> Bools:
         """True where stored row `rows[i]` has the key of position i: null equals null, NaN NaN, -0.0 0.0."""
         same = np.ones(len(rows), dtype=np.bool_)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from millstream.state.journal import Segment, Segments
+
+
+class Growing(Protocol):
+    """A value that is added to, and never loses anything; it begins empty."""
+
+    def grow(self, more: Any) -> None: ...
+
+    @property
+    def nbytes(self) -> int: ...
 
 
 class Registers:
     """Values by name. A value is replaced, never changed in place: the journal only sees what is set.
 
-    A value that is a dictionary may grow by `put`: then the journal sees only what came in, however large it has become.
+    A value that can `grow` is told what more there is of it: then the journal sees only that, however large it has become.
     """
 
     def __init__(self, *, journal: bool = False) -> None:
         self._journal = journal
         self._values: dict[str, Any] = {}
         self._touched: set[str] = set()
-        self._grown: dict[str, dict[Any, Any]] = {}
-        self._sizes: dict[str, int] = {}  # bytes of what the journal must keep of each value
+        self._grown: dict[str, list[Any]] = {}
+        self._sizes: dict[str, int] = {}  # bytes that the journal must keep of each value that does not grow
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -49,17 +58,22 @@ class Registers:
 
     @property
     def nbytes(self) -> int:
-        """With a journal: as of its last segment."""
-        return sum(self._sizes.values()) if self._journal else len(_pickled(self._values))
+        """With a journal: as of its last segment, but for values that grow."""
+        large: int = sum(value.nbytes for value in self._values.values() if _grows(value))
+        if self._journal:
+            return large + sum(self._sizes.values())
+        return large + len(_pickled({name: value for name, value in self._values.items() if not _grows(value)}))
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._values.get(name, default)
 
-    def put(self, name: str, entries: Mapping[Any, Any]) -> None:
-        """Add entries to a dictionary, or replace them."""
-        self._values.setdefault(name, {}).update(entries)
-        if self._journal:
-            self._grown.setdefault(name, {}).update(entries)
+    def grow(self, name: str, kind: type[Growing], more: Any) -> None:
+        """Add to a value of a kind that grows; it begins empty."""
+        if name not in self._values:
+            self[name] = kind()
+        self._values[name].grow(more)
+        if self._journal and name not in self._touched:
+            self._grown.setdefault(name, []).append(more)
 
     def raise_to(self, name: str, value: int) -> bool:
         """Set a mark that only rises; True when it did."""
@@ -87,19 +101,17 @@ class Registers:
             return None
         deleted = [name for name in names if name not in self._values]
         whole = {name: _pickled(self._values[name]) for name in names if name in self._values}
-        more = {name: _pickled(entries) for name, entries in sorted(grown.items()) if name not in names}
-        self._heed(bool(since), deleted, whole, more)
+        more = {name: _pickled(pieces) for name, pieces in sorted(grown.items()) if name not in names}
+        self._heed(bool(since), deleted, whole)
         return Segment(_pickled((bool(since), deleted, whole, more)), 0)
 
-    def _heed(self, afresh: bool, deleted: list[str], whole: dict[str, bytes], more: dict[str, bytes]) -> None:
+    def _heed(self, afresh: bool, deleted: list[str], whole: dict[str, bytes]) -> None:
         """Sizes after such a segment."""
         if afresh:
             self._sizes = {}
         for name in deleted:
             self._sizes.pop(name, None)
-        self._sizes.update({name: len(name) + len(value) for name, value in whole.items()})
-        for name, entries in more.items():
-            self._sizes[name] = self._sizes.get(name, len(name)) + len(entries)
+        self._sizes.update({name: len(name) + len(value) for name, value in whole.items() if not _grows(self._values[name])})
 
     def restore(self, segments: Segments) -> None:
         """Become what the segments say, of which the oldest may have been dropped."""
@@ -111,9 +123,14 @@ class Registers:
             for name in deleted:
                 self._values.pop(name, None)
             self._values.update({name: pickle.loads(value) for name, value in whole.items()})
-            for name, entries in more.items():
-                self._values.setdefault(name, {}).update(pickle.loads(entries))
-            self._heed(afresh, deleted, whole, more)
+            for name, pieces in more.items():
+                for piece in pickle.loads(pieces):
+                    self._values[name].grow(piece)
+            self._heed(afresh, deleted, whole)
+
+
+def _grows(value: Any) -> bool:
+    return hasattr(value, "grow")
 
 
 def _pickled(value: Any) -> bytes:

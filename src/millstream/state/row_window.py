@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.errors import DataProblem
 from millstream.kernels import chains
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
@@ -22,6 +22,8 @@ from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_columns
+from millstream.state.ordered import Ordered
+from millstream.state.rings import Rings
 
 _NONE = np.empty(0, dtype=np.int64)
 _AHEAD = 64
@@ -63,6 +65,10 @@ class RowWindow:
         self._written = 0  # rows below this one are in the journal
         self._gone: list[Int64s] = []  # serials of rows in the journal that were discarded since
         self._flagged: list[Int64s] = []  # the same for matched flags
+        self._rings = Rings()
+        self._ordered = Ordered()
+        self.ringed = False
+        """Whether its owner has tied the rows of punctuated values: a journal does not tell, so they have to be tied again."""
 
     # -- rows in and out ------------------------------------------------------------------------------------------
 
@@ -89,6 +95,7 @@ class RowWindow:
         self._calendar.add(high if expiry is None else expiry)
         self._alive[first:stop] = True
         self._matched[first:stop] = False if matched is None else matched
+        self._rings.forget(first, stop)
         if self._journal:
             self._serials[first:stop] = np.arange(self._next_serial, self._next_serial + rows)
             self._next_serial += rows
@@ -113,6 +120,7 @@ class RowWindow:
             self._serials = grown(self._serials, capacity, top)
             self._homes = grown(self._homes, capacity, top)
         self._calendar.reserve(capacity)
+        self._rings.reserve(capacity)
         if capacity > len(self._heads):
             self._heads = _heads(capacity)
             chains.link(self._heads, self._nodes, 0, top)
@@ -123,6 +131,8 @@ class RowWindow:
         self._written = int(np.searchsorted(rows, self._written))
         self._columns.keep(rows)
         self._calendar.keep(rows, capacity)
+        self._rings.keep(rows, capacity)
+        self._ordered = Ordered()
         for name in ("_nodes", "_matched", "_serials", "_homes") if self._journal else ("_nodes", "_matched"):
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
@@ -134,13 +144,14 @@ class RowWindow:
     def take(self, rows: Int64s) -> pa.RecordBatch:
         return self._columns.take(rows)
 
-    def discard(self, rows: Int64s) -> None:
-        """The rows are dead: no probe meets them any more."""
+    def discard(self, rows: Int64s) -> Int64s:
+        """The rows are dead: no probe meets them any more. Gives those with which the last row of a tied value has gone."""
         buried = np.empty(len(rows), dtype=np.int64)
         rows = buried[: bury(self._alive, given(rows, np.int64), buried)]
         self._living -= len(rows)
         if self._journal:
             self._gone.append(self._serials[rows[rows < self._written]])
+        return self._rings.loosen(rows)
 
     # -- by value -------------------------------------------------------------------------------------------------
 
@@ -170,6 +181,25 @@ class RowWindow:
         ends = np.full(len(hashes), MIN_TIME), np.full(len(hashes), MAX_TIME)
         found = [rows for _, rows in self.probe(hashes, np.ones(len(hashes), dtype=np.bool_), *ends)]
         return np.sort(np.concatenate(found)) if found else _NONE
+
+    def between(self, first: int, last: int) -> Int64s:
+        """The alive rows whose only key, on an axis, lies between two values, both inclusive; in order of insertion."""
+        assert self._key_columns is not None and len(self._key_columns) == 1
+        place = self.schema.get_field_index(self._key_columns[0])
+        rows = self._ordered.between(first, last, self._top, lambda rows: to_axis(self._columns.take_column(place, rows)))
+        return np.sort(rows[self._alive[rows]])
+
+    def tie(self, rows: Int64s, to: Int64s, count: int) -> None:
+        """Rows of `count` values that are finished on this side: `to` says which each is of. See `discard`."""
+        self._rings.tie(rows, to, count, len(self._alive))
+
+    def untied(self, rows: Int64s) -> Int64s:
+        return self._rings.free(rows)
+
+    @property
+    def tied(self) -> int:
+        """Values that are finished, but for rows that are still here."""
+        return self._rings.tied
 
     def mark_matched(self, rows: Int64s) -> None:
         fresh = np.empty(len(rows), dtype=np.int64)
@@ -205,7 +235,7 @@ class RowWindow:
     @property
     def nbytes(self) -> int:
         own = (self._nodes, self._heads, self._alive, self._matched, self._serials, self._homes)
-        return sum(array.nbytes for array in own) + self._calendar.nbytes + self._columns.nbytes
+        return sum(array.nbytes for array in own) + sum(part.nbytes for part in (self._calendar, self._columns, self._rings, self._ordered))
 
     # -- journal --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+"""A list of keys of any type, each with the time up to which it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.core.types import MIN_TIME
+from millstream.kernels.compiled import Int64s
+from millstream.state.accumulators import AccumulatorSpec
+from millstream.state.group_table import GroupTable
+
+
+class Listing:
+    """A table of groups that nobody aggregates: it knows keys by their hash, and compares them where hashes do not tell."""
+
+    def __init__(self) -> None:
+        self._table: GroupTable | None = None
+
+    def grow(self, more: tuple[pa.RecordBatch, Int64s]) -> None:
+        """Add keys; of a key that is there the later time holds."""
+        keys, bounds = more
+        if self._table is None:
+            self._table = GroupTable(keys.schema, [AccumulatorSpec("max", pa.int64())])
+        groups, _ = self._table.upsert(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))
+        self._table.update(0, groups, pa.array(bounds))
+
+    def bounds(self, keys: list[pa.Array]) -> Int64s:
+        """The time up to which each key holds; MIN_TIME where it is not in the list."""
+        if self._table is None:
+            return np.full(len(keys[0]), MIN_TIME, dtype=np.int64)
+        groups = self._table.lookup(keys, np.zeros(len(keys[0]), dtype=np.int64))
+        found = np.asarray(self._table.result(np.maximum(groups, 0))[2][0], dtype=np.int64)
+        return np.where(groups >= 0, found, MIN_TIME)
+
+    @property
+    def entries(self) -> tuple[pa.RecordBatch, Int64s]:
+        assert self._table is not None
+        keys, _, (bounds,) = self._table.result(self._table.alive())
+        return keys, np.asarray(bounds, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return 0 if self._table is None else len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._table is None else self._table.nbytes
+
+    def __getstate__(self) -> Any:
+        return None if self._table is None else self.entries
+
+    def __setstate__(self, entries: Any) -> None:
+        self._table = None
+        if entries is not None:
+            self.grow(entries)

@@ -1,0 +1,77 @@
+"""A set of integers as disjoint ranges in order: neighbours merge, so that a million of them may cost kilobytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from millstream.kernels.compiled import Bools, Int64s
+
+LEAST = 256
+"""Ranges that wait beside the others before they are merged with them, at least."""
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class Ranges:
+    """Both ends of a range belong to it. What came last waits in a short list, so that one more value never costs a copy of all."""
+
+    def __init__(self) -> None:
+        self._all: tuple[Int64s, Int64s] = (_NONE, _NONE)
+        self._recent: tuple[Int64s, Int64s] = (_NONE, _NONE)
+
+    def grow(self, more: tuple[Int64s, Int64s]) -> None:
+        """Add ranges, in any order."""
+        self._recent = _union(self._recent, more)
+        if len(self._recent[0]) > max(LEAST, 2 * int(len(self._all[0]) ** 0.5)):
+            self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+
+    def holds(self, values: Int64s) -> Bools:
+        return _within(self._all, values) | _within(self._recent, values)
+
+    @property
+    def ranges(self) -> tuple[Int64s, Int64s]:
+        """First and last values, in order."""
+        if len(self._recent[0]):
+            self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+        return self._all
+
+    def __len__(self) -> int:
+        return len(self.ranges[0])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (*self._all, *self._recent))
+
+
+def runs(values: Int64s) -> tuple[Int64s, Int64s]:
+    """Values as ranges."""
+    values = np.unique(values)
+    return _joined(values, values)
+
+
+def _union(one: tuple[Int64s, Int64s], other: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
+    if not len(other[0]):
+        return one
+    firsts, lasts = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+    order = np.argsort(firsts, kind="stable")
+    return _joined(firsts[order], np.maximum.accumulate(lasts[order]))
+
+
+def _joined(firsts: Int64s, lasts: Int64s) -> tuple[Int64s, Int64s]:
+    """Ranges in order of their firsts, with lasts that never fall: those that touch become one."""
+    if len(firsts) < 2:
+        return firsts, lasts
+    after, before = firsts[1:], lasts[:-1]
+    gap: npt.NDArray[np.bool_] = (after > before) & (after.view(np.uint64) - before.view(np.uint64) > 1)
+    begins = np.concatenate([[True], gap])
+    ends = np.concatenate([gap, [True]])
+    return firsts[begins], lasts[ends]
+
+
+def _within(ranges: tuple[Int64s, Int64s], values: Int64s) -> Bools:
+    firsts, lasts = ranges
+    if not len(firsts):
+        return np.zeros(len(values), dtype=np.bool_)
+    at = np.searchsorted(firsts, values, side="right") - 1
+    found: Bools = (at >= 0) & (values <= lasts[np.maximum(at, 0)])
+    return found
