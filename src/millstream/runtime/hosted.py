@@ -15,6 +15,7 @@ from millstream.core.letters import DeadLetter
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import PlanProblem
 from millstream.graph.cut import INGEST, Crossing, Cut, cut
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
@@ -24,7 +25,6 @@ from millstream.progress.arrivals import Step
 from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
-from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
@@ -73,9 +73,11 @@ class HostedProgram:
         if cut_.stages > self.stages:
             hint = f"start it with SET execution.stages = {cut_.stages}"
             raise PlanProblem(f"this needs {cut_.stages} stages, and the run has {self.stages}", hint=hint)
-        return replace(
+        made = replace(
             self, cut=cut_, sources=tuple(sources), sinks=tuple(sinks), execution=execution, edition=self.edition + 1, _ingests={}
         )
+        made.totals = self.totals  # what operators have done stays done
+        return made
 
     @cached_property
     def notices(self) -> Notices:

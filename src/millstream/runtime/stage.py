@@ -9,6 +9,7 @@ from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import SEQUENCE
 from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
@@ -16,7 +17,6 @@ from millstream.operators.union import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
 from millstream.progress.guard import Guard, reporters
-from millstream.runtime.execution import Execution
 from millstream.runtime.executor import Executor
 
 Emit = Callable[[int, Block], None]
