@@ -15,7 +15,7 @@ import millstream as ms
 from millstream.runtime.control import Control
 from millstream.runtime.status import Status
 from millstream.testing import ManualClock
-from tests.changes.test_running import SUMS, complete, minute, place, running, told, until
+from tests.changes.test_running import SUMS, complete, counts, minute, place, running, told, until
 
 __all__ = ["place"]
 
@@ -279,6 +279,20 @@ def test_what_was_refused_stays_refused_and_variables_stay_as_they_were(
         until(complete(place, "sums", 1))
     assert {row[0] for row in told(place, "sums")} == {0, 1}
     assert not (place / "elsewhere").exists()
+
+
+def test_the_only_reader_of_a_stream_is_replaced_on_spark(place: Path, spark: object) -> None:
+    """It goes on where it is, and what was promised is known: a tuple of a minute that is over opens no window."""
+    with running(place, "spark") as control:
+        minute(place, 0)
+        minute(place, 1)
+        until(complete(place, "counts", 0))
+        control.ask("DROP QUERY Counts; INSERT INTO Counts SELECT k, count(*) AS n FROM S [RANGE 1 MINUTE] WHERE v >= 0 GROUP BY k")
+        (place / "in" / "0015.csv").write_text("k,v,ts\n0,0,2026-01-01 12:00:30\n")
+        minute(place, 2)
+        minute(place, 3)
+        until(complete(place, "counts", 2))
+    assert told(place, "counts") == counts(range(1)) + counts(range(2, 3))
 
 
 def test_operators_keep_their_counts_on_spark(place: Path, spark: object) -> None:

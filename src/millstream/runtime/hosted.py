@@ -29,7 +29,7 @@ from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
 from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
-from millstream.runtime.stage import RunningStage
+from millstream.runtime.stage import GATE, RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
@@ -78,6 +78,11 @@ class HostedProgram:
         )
         made.totals = self.totals  # what operators have done stays done
         return made
+
+    @property
+    def entrances(self) -> dict[str, int]:
+        """Of each stream the vertex where it enters: one that was left and is read again enters elsewhere, and begins anew."""
+        return {v.config.stream.name: v.number for v in self.cut.graph.sources}  # type: ignore[attr-defined]
 
     @cached_property
     def notices(self) -> Notices:
@@ -277,10 +282,14 @@ class HostedStage:
             rows, pieces = pickle.loads(segment)
             self.ledger.add(number, rows, len(segment), self._apart(pieces))
             for name, piece in pieces.items():
-                if name in logs:
-                    logs[name].append((number, piece))
+                if name in state or name.startswith(GATE):
+                    logs.setdefault(name, []).append((number, piece))
         for name, container in state.items():
-            container.restore(logs[name])
+            container.restore(logs.pop(name))
+        for name, log in logs.items():
+            registers = Registers(journal=True)
+            registers.restore(log)
+            self.running.remember(name, registers)
 
     def _apart(self, pieces: Mapping[str, bytes]) -> int:
         """Bytes of a segment that are of registers."""
@@ -295,6 +304,11 @@ class HostedStage:
         for name, each in (*self.running.state.items(), (LEDGER, self.ledger)):
             if name in contents:
                 vars(each).update(contents[name])
+        for name in contents.keys() - self.running.state.keys():
+            if name.startswith(GATE):
+                registers = Registers(journal=True)
+                vars(registers).update(contents[name])
+                self.running.remember(name, registers)
 
 
 def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:
