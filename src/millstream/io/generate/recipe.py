@@ -155,7 +155,9 @@ def _made(recipe: Recipe, begin: Begin) -> Made:
     of = np.arange(outline.tuples)
     closing = np.zeros(outline.tuples, np.bool_)
     if recipe.marked and recipe.segments:
-        of = np.insert(of, outline.ends, outline.ends - 1)
+        shown = np.ones(outline.tuples, np.int64)
+        shown[outline.ends - 1] = 2
+        of = np.repeat(of, shown)
         at = outline.ends + np.arange(recipe.segments)  # behind its segment, and behind the punctuations before it
         keys = keys[of]
         keys[at] = closed
