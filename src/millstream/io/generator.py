@@ -32,7 +32,7 @@ MARKER = "closed"
 
 @dataclass
 class GeneratorSource:
-    """A unit is a stretch of a chunk (see `Recipe`); a position says where its chunk begins, so none before it need be known."""
+    """A unit is some rows of a chunk (see `Recipe`). A position says where its chunk begins, so that nothing before it need be made."""
 
     name: str
     schema: pa.Schema

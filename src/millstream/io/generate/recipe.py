@@ -54,7 +54,7 @@ class Made(NamedTuple):
 class Recipe:
     """Everything that the tuples depend on. How they are cut into units is not in it.
 
-    Segment `s` ends with the punctuation of value number `s`. A chunk has a fixed number of segments, so the values that one
+    Punctuated segment `s` ends with the punctuation of value number `s`. A chunk has a fixed number of segments, so the values that one
     punctuates are known without those before it; its tuples and its duration are drawn first (`outline`), so that whoever goes on
     behind it need not make it. Gaps given their sum are exponential numbers scaled to it, so this is still a Poisson process.
     """
