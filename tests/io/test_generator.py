@@ -255,7 +255,8 @@ def test_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not made("unique-asc").bounded and made("unique-asc").clock and not source.bounded and made("unique-asc", tuples=1).bounded
     position, keys, number = source.initial(), [], 0
     began, edge = now, source.recipe.after(source.recipe.begin).time - START
-    for passed in [0, 1500, 41_500, 41_500, edge - 1, edge, 50_000_000, 10**9]:
+    last = int(whole.times[source.recipe.rows(source.recipe.begin) - 2]) - START  # the last tuple before the edge
+    for passed in [0, 1500, 41_500, 41_500, last - 1, last, edge, 50_000_000, 10**9]:
         now = began + passed
         source = pickle.loads(pickle.dumps(source))
         end = source.latest(position, None)
