@@ -89,7 +89,10 @@ class Harness:
     def find(self) -> None:
         hashes = self.hashes(2)
         wanted = set(hashes.tolist())
-        assert self.named(self.window.find(hashes)) == [row.name for row in self.naive.rows if row.hash in wanted]
+        asked = np.unique(hashes)
+        which, rows = self.window.of([], asked, np.ones(len(asked), dtype=np.bool_), True)
+        assert self.named(np.sort(rows)) == [row.name for row in self.naive.rows if row.hash in wanted]
+        assert [row.hash for row in self.naive.rows if row.hash in wanted] == asked[which[np.argsort(rows)]].tolist()
 
     def expire(self) -> None:
         mark = self.rng.choice([self.clock - 20, self.clock, self.clock + 5, self.time()])

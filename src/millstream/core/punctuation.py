@@ -219,6 +219,14 @@ class Punctuation:
         pattern = self.patterns[0][1]
         return isinstance(pattern, Range) and pattern.low is None and pattern.high is not None and not pattern.high_inclusive
 
+    @property
+    def count(self) -> int:
+        """How many values it speaks of, where it lists them; otherwise it is one promise."""
+        found = 1
+        for _, pattern in self.patterns:
+            found *= len(pattern) if isinstance(pattern, OneOf) else 1
+        return found
+
     def pattern(self, attribute: str) -> Pattern:
         return dict(self.patterns).get(attribute, Wildcard())
 

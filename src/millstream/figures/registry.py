@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from millstream.figures import ets, query_graph
+from millstream.figures import ets, punctuated_join, query_graph
 from millstream.figures.report import Options, Report
 
-FIGURES: dict[str, Callable[[Options], Report]] = {"ets": ets.figures, "query-graph": query_graph.figures}
+FIGURES: dict[str, Callable[[Options], Report]] = {
+    "ets": ets.figures,
+    "query-graph": query_graph.figures,
+    "punctuated-join": punctuated_join.figures,
+}

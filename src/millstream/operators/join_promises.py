@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -34,8 +36,7 @@ class JoinPromises:
         # What one side has closed is looked up with the other side's tuples, so it is kept under the other's names.
         self.closings = tuple(Closed(self.schemas[1 - side], registers, f"closed {side}") for side in (LEFT, RIGHT))
         self.names = tuple(dict(zip(self.keys[side], self.keys[1 - side], strict=True)) for side in (LEFT, RIGHT))
-        self.key_schemas = tuple(pa.schema([self.schemas[side].field(k) for k in self.keys[side]]) for side in (LEFT, RIGHT))
-        self.done: tuple[list[pa.RecordBatch], ...] = ([], [])
+        self.done: tuple[list[list[pa.Array]], ...] = ([], [])
         """Finished values that have not been told yet."""
         self.moved = False
         """Whether there may be something to tell."""
@@ -57,51 +58,49 @@ class JoinPromises:
         found = self.closings[side].matches(batch)
         return np.zeros(batch.num_rows, dtype=np.bool_) if found is None else found
 
-    def close(self, side: int, punctuation: Punctuation) -> Int64s:
-        """Remember a value punctuation on key columns; give the rows of the other side that it lets go."""
-        mirrored = punctuation.renamed(self.names[side])
-        if mirrored is None:
-            return _NONE
-        self.closings[side].add([mirrored])
-        return self._matching(1 - side, mirrored)
+    def close(self, side: int, punctuation: Punctuation, let_go: Callable[[int, Int64s], None]) -> None:
+        """A value punctuation on key columns: the other side lets go of what it keeps for these values; it is remembered for what comes.
 
-    def settle(self, side: int, punctuation: Punctuation) -> None:
-        """When the other side has let go: values of which this side keeps no tuple are finished, those of the others are tied."""
+        Values of which this side keeps no tuple are finished then, the tuples of the others are tied (paper 002, Figure 5).
+        """
         mirrored = punctuation.renamed(self.names[side])
         if mirrored is None:
             return
+        self.closings[side].add([mirrored])
         if not self._lists_keys(side, punctuation):
+            let_go(1 - side, self._matching(1 - side, mirrored))
             waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
             self.registers[f"waiting {side}"] = waiting | {punctuation}
             self.stirred[side] = True
             return
+        keys = values_of(punctuation, self.keys[side], self.schemas[side])
+        if len(keys) == 1 and len(keys[0]) > 1:
+            keys = [keys[0].unique()]
+        hashed = hash_columns(keys)
+        let_go(1 - side, self.rows[1 - side].of(keys, *hashed)[1])
         self.prepare(side)
-        rows = self._matching(side, punctuation)
-        columns = values_of(punctuation, self.keys[side], self.schemas[side])
-        if len(columns) == 1:
-            columns = [columns[0].unique()]
-        values = pa.RecordBatch.from_arrays(columns, schema=self.key_schemas[side])
-        finished = np.ones(values.num_rows, dtype=np.bool_)
+        finished = np.ones(len(keys[0]), dtype=np.bool_)
+        window = self.rows[side]
+        values, rows = window.of(keys, *hashed)
         if len(rows):
-            finished[_places(self._keys_of(side, rows), values)] = False
-            rows = self.rows[side].untied(rows)  # others belong to values that were closed before
-            self.rows[side].tie(rows, _places(self._keys_of(side, rows), values), values.num_rows)
-        if self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
+            finished[values] = False
+            free = window.untied(rows)  # others belong to values that were closed before
+            window.tie(rows[free], values[free], len(keys[0]))
+        if self.closings[1 - side] and self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
             # What the other side has closed before is told when its last rows are gone, and now they are.
-            told = self.closings[1 - side].matches(values)
-            if told is not None:
-                finished &= ~told
-        self._finish(side, values if finished.all() else values.filter(pa.array(finished)))
+            finished &= self.closings[1 - side].bounds(self.keys[side], None, keys) < MAX_TIME
+        chosen = keys if finished.all() else [key.filter(pa.array(finished)) for key in keys]
+        self._finish(side, chosen)
 
     def went(self, side: int, last: Int64s) -> None:
         """The last rows of tied values have gone."""
         self.stirred[side] = True
         if len(last):
-            self._finish(side, self._keys_of(side, last))
+            self._finish(side, self._keys_of(side, last).columns)
 
-    def _finish(self, side: int, values: pa.RecordBatch) -> None:
-        if values.num_rows:
-            self.done[side].append(values)
+    def _finish(self, side: int, keys: list[pa.Array]) -> None:
+        if len(keys[0]):
+            self.done[side].append(keys)
             self.moved = True
 
     def _keys_of(self, side: int, rows: Int64s) -> pa.RecordBatch:
@@ -128,20 +127,14 @@ class JoinPromises:
         return {name for name, _ in punctuation.patterns} == set(self.keys[side]) and shape_of(punctuation) is not None
 
     def _matching(self, side: int, punctuation: Punctuation) -> Int64s:
-        """The rows of a side that a punctuation in its own names matches."""
+        """The rows of a side that a punctuation in its own names matches; one of another form than a list of keys."""
         window = self.rows[side]
         if not len(window):
             return _NONE
-        if self._lists_keys(side, punctuation):
-            hashes, valid, exact = hash_columns(values_of(punctuation, self.keys[side], self.schemas[side]))
-            rows = window.find(hashes[valid])
-            if exact:
-                return rows
-        elif len(punctuation.patterns) == 1 and isinstance(punctuation.patterns[0][1], Range) and self._ordered(side):
+        if len(punctuation.patterns) == 1 and isinstance(punctuation.patterns[0][1], Range) and self._ordered(side):
             return window.between(*punctuation.patterns[0][1].ends)
-        else:
-            rows = window.alive_rows()
-        return rows[punctuation.matches(window.take(rows))] if len(rows) else rows
+        rows = window.alive_rows()
+        return rows[punctuation.matches(window.take(rows))]
 
     def _ordered(self, side: int) -> bool:
         return len(self.keys[side]) == 1 and is_axis(self.schemas[side].field(self.keys[side][0]).type)
@@ -188,8 +181,8 @@ class JoinPromises:
         self.done[side].clear()
         found: list[Punctuation] = []
         if done:
-            values = pa.concat_batches(done)
-            found += listed(self.keys[side], None, values.columns, np.full(values.num_rows, MAX_TIME))
+            keys = done[0] if len(done) == 1 else [pa.concat_arrays(column) for column in zip(*done, strict=True)]
+            found += listed(self.keys[side], None, keys, np.full(len(keys[0]), MAX_TIME))
         waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
         if waiting and self.stirred[side]:
             ready = {p for p in waiting if not len(self._matching(side, p))}
@@ -209,15 +202,6 @@ class JoinPromises:
             # left or anti join. A semi join needs the partner that can not come any more.
             told = [other] if kind == "semi" else []
         return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
-
-
-def _places(keys: pa.RecordBatch, values: pa.RecordBatch) -> Int64s:
-    """Which of the values each key is; every key is one of them."""
-    table = GroupTable(values.schema, ())
-    groups, _ = table.upsert(values.columns, np.zeros(values.num_rows, dtype=np.int64))
-    places = np.empty(values.num_rows, dtype=np.int64)
-    places[groups] = np.arange(values.num_rows)
-    return places[table.lookup(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))]
 
 
 def shift(mark: int, by: int) -> int:

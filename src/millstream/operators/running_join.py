@@ -207,8 +207,7 @@ class RunningJoin(Operator):
             self.promises.raise_mark(port, attribute, pattern.high)
             self._expire(port, attribute, out)
         elif self.valued:
-            self._let_go(1 - port, self.promises.close(port, punctuation), out)
-            self.promises.settle(port, punctuation)
+            self.promises.close(port, punctuation, lambda side, rows: self._let_go(side, rows, out))
         self.promises.moved = True
 
     def _expire(self, port: int, attribute: str, out: Output) -> None:
@@ -224,8 +223,10 @@ class RunningJoin(Operator):
             self.registers.raise_to("left progress", self.promises.mark(LEFT, attribute))
 
     def _let_go(self, side: int, rows: Int64s, out: Output) -> None:
+        if not len(rows):
+            return
         window = self.rows[side]
-        if side == LEFT and self.config.kind in ("left", "anti") and len(rows):
+        if side == LEFT and self.config.kind in ("left", "anti"):
             lonely = rows[~window.is_matched(rows)]
             if len(lonely):
                 out.put(self.pairs.alone(window.take(lonely)))

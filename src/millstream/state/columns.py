@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -60,10 +62,11 @@ class Columns:
     def take_column(self, place: int, rows: Int64s) -> pa.Array:
         return self._columns[place].take(given(rows, np.int64), self._rows)
 
-    def equal(self, rows: Int64s, arrays: list[pa.Array]) -> Bools:
-        """True where stored row `rows[i]` has the key of position i: null equals null, NaN NaN, -0.0 0.0."""
+    def equal(self, rows: Int64s, arrays: list[pa.Array], places: Sequence[int] | None = None) -> Bools:
+        """True where stored row `rows[i]` has the key of position i: null equals null, NaN NaN, -0.0 0.0. `places`: of the key."""
         same = np.ones(len(rows), dtype=np.bool_)
-        for column, array in zip(self._columns, arrays, strict=True):
+        columns = self._columns if places is None else [self._columns[place] for place in places]
+        for column, array in zip(columns, arrays, strict=True):
             same &= column.equal(rows, array, self._rows)
         return same
 

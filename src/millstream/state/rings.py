@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels.compiled import Int32s, Int64s
+from millstream.kernels.compiled import Bools, Int32s, Int64s
 from millstream.kernels.lives import loosen
 from millstream.state.bridge import grown, squeezed
 
@@ -55,9 +55,9 @@ class Rings:
             self.tied -= len(last)
         return last
 
-    def free(self, rows: Int64s) -> Int64s:
-        """Those of the rows that are in no ring."""
-        return rows[self._ring[rows] < 0] if len(self._ring) else rows
+    def free(self, rows: Int64s) -> Bools:
+        """Which of the rows are in no ring."""
+        return self._ring[rows] < 0 if len(self._ring) else np.ones(len(rows), dtype=np.bool_)
 
     def reserve(self, capacity: int, *, force: bool = False) -> None:
         if (force or len(self._ring)) and capacity > len(self._ring):

@@ -175,12 +175,21 @@ class RowWindow:
                 yield probes[:count], rows[:count]
             size = min(limit, 4 * size)
 
-    def find(self, hashes: UInt64s) -> Int64s:
-        """The alive rows with one of these hashes, in order of insertion."""
-        hashes = np.unique(hashes)
+    def of(self, keys: list[pa.Array], hashes: UInt64s, valid: Bools, exact: bool) -> tuple[Int64s, Int64s]:
+        """The alive rows that have one of these different keys: which of them, and the row. `exact`: equal hashes prove equal keys."""
+        if not self._living:
+            return _NONE, _NONE
         ends = np.full(len(hashes), MIN_TIME), np.full(len(hashes), MAX_TIME)
-        found = [rows for _, rows in self.probe(hashes, np.ones(len(hashes), dtype=np.bool_), *ends)]
-        return np.sort(np.concatenate(found)) if found else _NONE
+        found = list(self.probe(hashes, valid, *ends))
+        if not found:
+            return _NONE, _NONE
+        which, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if exact:
+            return which, rows
+        assert self._key_columns is not None
+        chosen, places = pa.array(which), [self.schema.get_field_index(name) for name in self._key_columns]
+        same = self._columns.equal(rows, [key.take(chosen) for key in keys], places)
+        return which[same], rows[same]
 
     def between(self, first: int, last: int) -> Int64s:
         """The alive rows whose only key, on an axis, lies between two values, both inclusive; in order of insertion."""
@@ -193,7 +202,7 @@ class RowWindow:
         """Rows of `count` values that are finished on this side: `to` says which each is of. See `discard`."""
         self._rings.tie(rows, to, count, len(self._alive))
 
-    def untied(self, rows: Int64s) -> Int64s:
+    def untied(self, rows: Int64s) -> Bools:
         return self._rings.free(rows)
 
     @property
