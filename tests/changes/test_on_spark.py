@@ -33,10 +33,11 @@ class Chance(Control):
     def __init__(self, story: Story, launch: Launch) -> None:
         super().__init__()
         self.story, self.launch = story, launch
-        self.steps = ["later", "come", "go", *["set"] * 3]
+        self.steps = ["come", "go", "set", "set"]
         story.r.shuffle(self.steps)
         comes, goes = sorted([self.steps.index("come"), self.steps.index("go")])
         self.steps[comes], self.steps[goes] = "come", "go"
+        self.steps.insert(story.r.randrange(2), "later")  # each step takes two micro-batches
         self.asked: Request | None = None
         self.edition = 0
         self.later = 0
