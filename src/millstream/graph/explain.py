@@ -196,7 +196,7 @@ def _(config: Join, names: Meanings) -> str:
     parts = [f"{names.get(a, a)} = {names.get(b, b)}" for a, b in keys]
     parts += [band_text(band, config.pair_schema, names) for band in config.bands]
     parts += [sql_text(config.condition, names)] if config.condition is not None else []
-    return f"{config.kind} join" + (f" on {' and '.join(parts)}" if parts else "")
+    return config.name + (f" on {' and '.join(parts)}" if parts else "")
 
 
 @_label.register

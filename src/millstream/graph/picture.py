@@ -32,7 +32,7 @@ LANE = 0.12  # the height of an arc that passes a layer
 
 APART = 0.14  # arcs that leave or reach a box side by side
 
-HEAD = re.compile(r"((?:in-order )?(?:\w+ join|\w+)) ?(.*)", re.DOTALL)
+HEAD = re.compile(r"((?:in-order )?(?:\w+ (?:[\w-]+ )?join|\w+)) ?(.*)", re.DOTALL)
 NUMBER = re.compile(r"(\d+) (us|ms|s|min|h|d|tuples)\b")  # 10 s stays on one line
 
 COLOURS = {

@@ -34,7 +34,7 @@ class Join(Config):
     stamp: tuple[str, str, str] | None = None
     """(name, left time, right time): the later of both as a column of its own."""
     origin: str = ""
-    algorithm: str = PUNCTUATED_WINDOW
+    algorithm: str = WINDOW
     """What lets go of stored tuples: time (`window`: WJoin), finished values (`punctuated`: PJoin), or both (PWJoin of paper 002)."""
 
     @cached_property
@@ -61,12 +61,15 @@ class Join(Config):
         return Needs(keys=(self.left_keys, self.right_keys), linear="purge", value="purge", spreading=spreading)
 
     @property
+    def name(self) -> str:
+        return f"{self.kind} join" if self.algorithm == WINDOW else f"{self.kind} {self.algorithm} join"
+
+    @property
     def label(self) -> str:
         keys = " and ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         bands = " and ".join(str(band) for band in self.bands)
         rest = self.condition.sql("spark") if self.condition is not None else ""
-        name = f"{self.kind} join" if self.algorithm == WINDOW else f"{self.kind} {self.algorithm} join"
-        return f"{name} on " + " and ".join(part for part in (keys, bands, rest) if part)
+        return f"{self.name} on " + " and ".join(part for part in (keys, bands, rest) if part)
 
     def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
         """The inverse of `JoinPromises._marks`."""

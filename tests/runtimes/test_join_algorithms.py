@@ -1,0 +1,91 @@
+"""The three physical joins keep different state, tell different things, and give one answer."""
+
+from __future__ import annotations
+
+import pytest
+
+import millstream as ms
+from millstream.operators.running_join import RunningJoin
+from millstream.state.rings import Rings
+
+STREAMS = "".join(
+    f"""CREATE STREAM {name} (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (k) WHEN closed ETS NONE
+        WITH (connector = 'list'); """
+    for name in "AB"
+)
+SINK = "CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out "
+PAIRS = "SELECT A.k AS k, A.ts AS a, B.ts AS b FROM A [RANGE 10 SECONDS] AS A, B [RANGE 10 SECONDS] AS B WHERE A.k = B.k"
+COUNTS = PAIRS.replace("A.k AS k, A.ts AS a, B.ts AS b", "A.k AS k, count(*) AS n") + " GROUP BY A.k"
+
+
+def at(second: int) -> str:
+    return f"2026-01-01 12:00:{second:02d}"
+
+
+def live(algorithm: str, query: str) -> ms.testing.Live:
+    session = ms.Session("local")
+    session.sql(f"SET join.algorithm = '{algorithm}'; {STREAMS} {SINK} {query}")
+    return ms.testing.Live(session)
+
+
+def push(run: ms.testing.Live, *rows: tuple[str, int, int, bool]) -> None:
+    for stream, k, second, closed in rows:
+        run.push(stream, [(k, closed, at(second))])
+
+
+KEPT = {"window": [2, 3, 3, 1], "punctuated": [2, 1, 1, 2], "punctuated-window": [2, 1, 1, 1]}
+
+
+@pytest.mark.parametrize(("algorithm", "kept"), KEPT.items())
+def test_what_lets_go(algorithm: str, kept: list[int]) -> None:
+    run = live(algorithm, PAIRS)
+    seen = []
+    push(run, ("A", 1, 0, False), ("B", 1, 1, False))
+    seen.append(run.state_rows)
+    push(run, ("A", 1, 2, True), ("B", 1, 3, False))  # no more of A: B's tuple goes, and the next one is not kept
+    seen.append(run.state_rows)
+    push(run, ("B", 2, 3, True))
+    seen.append(run.state_rows)
+    push(run, ("B", 3, 20, False), ("A", 5, 20, False), ("A", 5, 21, True))  # time has passed all that was before
+    push(run, ("B", 9, 21, True))
+    seen.append(run.state_rows - 1)  # A's tuple of value 5
+    run.end()
+    assert sorted((row["k"], row["b"].second) for row in run.rows()) == [(1, 1), (1, 3)]
+    assert seen == kept
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "punctuated-window"])
+def test_a_group_comes_out_the_moment_its_value_is_finished(algorithm: str) -> None:
+    run = live(algorithm, COUNTS)
+    push(run, ("A", 1, 0, False), ("A", 2, 0, False), ("B", 1, 1, False), ("B", 1, 2, False), ("B", 2, 2, False))
+    push(run, ("A", 1, 3, True), ("A", 2, 3, True))
+    assert run.rows() == []
+    push(run, ("B", 1, 4, True))  # regular: both sides have closed it
+    assert [(row["k"], row["n"]) for row in run.rows()] == [(1, 2)]
+    push(run, ("B", 3, 11, False))  # early: A has closed 2, and A's last tuple of it leaves the window
+    assert [(row["k"], row["n"]) for row in run.rows()] == [(1, 2), (2, 1)]
+
+
+def test_what_is_still_to_be_told_is_known_after_a_restart() -> None:
+    """A journal does not tell which rows belong to finished values."""
+    run = live("auto", COUNTS)
+    push(run, ("A", 1, 0, False), ("B", 1, 1, False), ("A", 1, 2, True))
+    executor = run._run.stage.executor
+    (join,) = [o for o in executor.operators.values() if isinstance(o, RunningJoin)]
+    assert join.rows[0].tied == 1
+    join.rows[0]._rings, join.rows[0].ringed = Rings(), False
+    push(run, ("B", 3, 11, False))
+    assert [(row["k"], row["n"]) for row in run.rows()] == [(1, 1)]
+
+
+def test_auto_chooses_by_what_the_streams_declare() -> None:
+    def label(text: str) -> str:
+        session = ms.Session("local")
+        session.sql(text)
+        return next(line for line in session.explain("graph").splitlines() if " join" in line)
+
+    plain = STREAMS.replace("PUNCTUATE ON (k) WHEN closed", "")
+    assert "inner join on" in label(f"{plain} {SINK} {PAIRS}")
+    assert "inner punctuated-window join on" in label(f"{STREAMS} {SINK} {PAIRS}")
+    assert "inner punctuated join on" in label(f"{STREAMS} {SINK} {PAIRS.replace(' [RANGE 10 SECONDS]', '')}")
+    assert "inner join on" in label(f"SET join.algorithm = 'window'; {STREAMS} {SINK} {PAIRS}")
