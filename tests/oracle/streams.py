@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,8 @@ OTHERS = {
     "b": ("BOOLEAN", pa.bool_()), "d": ("DATE", pa.date32()), "kind": ("STRING", pa.string()), "ts": ("TIMESTAMP", pa.timestamp("us", "UTC")),
 }  # fmt: skip
 CLAUSES = {"beat": "(ts)", "close": "(k)", "group": "(k, ts)"}
+UNIQUE = {"unique": ("k",), "pairs": ("k", "i")}
+CLUSTERED = {"clustered": ("k",), "flocks": ("b", "k")}
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,15 @@ class StreamSpec:
     slack: int = 0
     punctuations: tuple[str, ...] = ()
     rows: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    declared: tuple[str, ...] = ()
 
     @property
     def ddl(self) -> str:
         columns = ", ".join([f"k {self.key}", *(f"{name} {sql}" for name, (sql, _) in OTHERS.items())])
         order = {"slack": f" SLACK {self.slack} MICROSECONDS", "ordered": " ORDERED", "punctuated": ""}[self.order]
         clauses = "".join(f" PUNCTUATE ON {CLAUSES[p]} WHEN kind = '{p}'" for p in self.punctuations)
+        clauses += "".join(f" UNIQUE ({', '.join(UNIQUE[d])})" for d in self.declared if d in UNIQUE)
+        clauses += "".join(f" CLUSTERED BY ({', '.join(CLUSTERED[d])})" for d in self.declared if d in CLUSTERED)
         return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY ts{order}{clauses};"
 
     @property
@@ -59,9 +64,15 @@ class StreamSpec:
         """The tuples that count, and those that are late or have no usable time (paper 004, section 3, in a loop)."""
         mark = None
         closed: dict[Any, int | None] = {}  # key: no tuple before this time, None for no tuple at all
+        used: set[Any] = set()  # of each key that is unique: what has come
+        finished: set[Any] = set()  # of each clustering: the clusters that are over
+        current: dict[str, Any] = {}  # and the one that is open
         kept, refused = [], []
         for row in self.rows:
             ts, kind, key = row["ts"], row["kind"], _key(row["k"])
+            keys = [(d, *(_key(row[c]) for c in UNIQUE[d])) for d in self.declared if d in UNIQUE]
+            keys = [k for k in keys if None not in k]
+            clusters = [(d, *(_key(row[c]) for c in CLUSTERED[d])) for d in self.declared if d in CLUSTERED]
             if ts is None:
                 refused.append(row)
             elif kind in self.punctuations:
@@ -74,7 +85,15 @@ class StreamSpec:
             else:
                 late = mark is not None and ts < mark
                 late |= key in closed and (closed[key] is None or ts < closed[key])  # type: ignore[operator]
+                late |= any(k in used for k in keys)
+                late |= any(c in finished and current[c[0]] != c for c in clusters)
                 (refused if late else kept).append(row)
+                if not late:  # a late tuple promises nothing
+                    used |= set(keys)
+                    for c in clusters:
+                        if current.get(c[0], c) != c:
+                            finished.add(current[c[0]])
+                        current[c[0]] = c
                 if self.order != "punctuated":
                     here = ts - (self.slack if self.order == "slack" else 0)
                     mark = here if mark is None else max(mark, here)
@@ -93,13 +112,16 @@ def make_stream(
     order = r.choice(["slack", "slack", "ordered", "punctuated"])
     slack = r.choice([0, 1, 2 * SECOND, 7 * SECOND])
     kinds = [p for p in ("beat", "group") if r.random() < (0.8 if order == "punctuated" and p == "beat" else 0.2)]
-    if close or (close is None and r.random() < 0.3):
+    declared = [d for d in (*UNIQUE, *CLUSTERED) if r.random() < 0.07]
+    if close and r.random() < 0.4:
+        declared.append(r.choice(["unique", "clustered"]))
+    elif close or (close is None and r.random() < 0.3):
         kinds.append("close")
     count = r.choice([0, 1, 3, 8, 20, 40])
     seed = r.randrange(1 << 30)
     base = r.choice(BASES) if base is None else base
-    spec = StreamSpec(name, key, order, slack, tuple(kinds))
-    return StreamSpec(name, key, order, slack, tuple(kinds), tuple(_rows(random.Random(seed), spec, count, base, late)))
+    spec = StreamSpec(name, key, order, slack, tuple(kinds), (), tuple(dict.fromkeys(declared)))
+    return replace(spec, rows=tuple(_rows(random.Random(seed), spec, count, base, late)))
 
 
 def key_of(number: int | None, sql: str) -> Any:
@@ -125,6 +147,10 @@ def _rows(r: random.Random, spec: StreamSpec, count: int, base: int, late: bool)
         kind = r.choice(spec.punctuations) if spec.punctuations and r.random() < 0.2 else "row"
         pool = [k for k in keys if k not in ended] or ([None] if late else [99])
         number = r.choice(keys if late and r.random() < 0.3 else pool)
+        if set(spec.declared) & {"unique", "pairs"} and r.random() < (0.8 if late else 0.97):
+            number = len(rows)
+        elif set(spec.declared) & {"clustered", "flocks"} and r.random() < (0.8 if late else 0.97):
+            number = len(rows) // 3
         ts = now - (5 * SECOND if kind == "beat" and spec.order == "punctuated" else 20 * SECOND if kind == "group" else back)
         if kind == "close":
             ended.append(number)

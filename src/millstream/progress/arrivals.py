@@ -18,6 +18,7 @@ from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
 from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
+from millstream.progress.claims import Claims
 from millstream.state.keys import hash_columns
 
 Int64s = npt.NDArray[np.int64]
@@ -42,11 +43,18 @@ class Step:
     """An enabling timestamp: the mark is the clock's, not the tuples'."""
     closings: tuple[Punctuation, ...] = ()
     """The value punctuations that came with the last piece, over the source's columns."""
+    claims: Claims | None = None
+    """What its tuples promise by themselves, for the gate to judge."""
 
     @property
     def finished(self) -> Step:
         """The same, and the unit is done."""
-        return Step(self.unit, self.rows, self.low, self.mark, True, self.ended, self.enabling, self.closings)
+        return replace(self, done=True)
+
+    @property
+    def promises(self) -> bool:
+        """It says something of values."""
+        return bool(self.closings) or self.claims is not None
 
 
 @dataclass
@@ -74,7 +82,7 @@ class Arrivals:
         """The tuples of one reading, the promises that follow them, how far the unit is now, and the letters."""
         plain = self._take_plain(reading)
         if plain is not None:
-            return plain, self.step(), list(reading.letters)
+            return plain, replace(self.step(), claims=Claims.of(self.stream, plain.batch)), list(reading.letters)
         letters = list(reading.letters)
         batch = self._stamped(reading.batch)
         numbers = self._numbers(batch.num_rows)
@@ -96,7 +104,7 @@ class Arrivals:
         batch = _with_numbers(batch, numbers)
         if not keep.all():
             batch = batch.filter(pa.array(keep))
-        return Block(batch), replace(self.step(), closings=tuple(closings)), letters
+        return Block(batch), replace(self.step(), closings=tuple(closings), claims=Claims.of(self.stream, batch)), letters
 
     def _take_plain(self, reading: Reading) -> Block | None:
         """The usual case in one compiled pass: times in the data, all of them usable, none late, no rows that are punctuations."""

@@ -66,6 +66,9 @@ def _stream(stream: Stream) -> dict[str, str]:
     }
     for number, clause in enumerate(stream.punctuate):
         lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {', '.join(clause.columns)} when {clause.when.sql('spark')}"
+    for word, keys in (("UNIQUE", stream.unique), ("CLUSTERED BY", stream.clustered)):
+        for number, key in enumerate(keys):
+            lines[f"{word} {number + 1} of {name}"] = ", ".join(key.columns)
     options = {key: value for key, value in stream.options.items() if key not in FREE}
     path = stream.options.get("path")
     if path is not None and not os.path.isdir(local_path(path)):

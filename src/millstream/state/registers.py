@@ -124,8 +124,9 @@ class Registers:
                 self._values.pop(name, None)
             self._values.update({name: pickle.loads(value) for name, value in whole.items()})
             for name, pieces in more.items():
-                for piece in pickle.loads(pieces):
-                    self._values[name].grow(piece)
+                if name in self._values:  # else it began in a segment that was dropped, and one that follows tells all
+                    for piece in pickle.loads(pieces):
+                        self._values[name].grow(piece)
             self._heed(afresh, deleted, whole)
 
 
