@@ -131,6 +131,25 @@ class OneOf(Pattern):
 
 
 @dataclass(frozen=True)
+class NoneOf(Pattern):
+    """Any value but those of a list, and but null: what a list of the values that can occur leaves over."""
+
+    values: tuple[Any, ...]
+
+    def matches(self, values: pa.Array) -> Mask:
+        return _mask(pc.is_valid(values)) & ~OneOf(self.values).matches(values)
+
+    def covers(self, other: Pattern) -> bool:
+        if isinstance(other, Constant):
+            return other.value is not None and not OneOf(self.values).covers(other)
+        if isinstance(other, OneOf):
+            return all(self.covers(Constant(value)) for value in other.values)
+        if isinstance(other, NoneOf):
+            return OneOf(other.values).covers(OneOf(self.values))
+        return isinstance(other, Empty)
+
+
+@dataclass(frozen=True)
 class Range(Pattern):
     """Values from `low` to `high`, each end inclusive or not; `None` leaves an end open."""
 
@@ -262,6 +281,8 @@ def _show(pattern: Pattern, write: Callable[[Any], str]) -> str:
             return f"= {write(value)}"
         case OneOf(values):
             return f"in [{', '.join(write(value) for value in values)}]"
+        case NoneOf(values):
+            return f"not in [{', '.join(write(value) for value in values)}]"
         case Range(low, high, low_inclusive, high_inclusive):
             if low is None:
                 return f"{'<=' if high_inclusive else '<'} {write(high)}"

@@ -58,6 +58,11 @@ class Punctuate:
     on: exp.Expr | None = None
     """The condition that stands for `values` in the text."""
 
+    @property
+    def told(self) -> str:
+        """What stands in the parentheses."""
+        return ", ".join(self.columns) if self.on is None else self.on.sql("spark")
+
 
 @dataclass(frozen=True)
 class Key:

@@ -58,6 +58,8 @@ class Gate:
         self.closed = Closed(guard.source_schema, self.registers, "closed")
         self.judge = Judge(self.stream, guard.source_schema, self.closed, self.registers)
         self.sequence = unchanged(SEQUENCE, path, guard.schema.empty_table().select(guard.passed).schema)
+        self.bounds = tuple(new for _, told in self.stream.bounds for old in told for new in self._translate(old))
+        """What is promised from the start."""
         self.suspects: dict[int, str] = {}
 
     def _translate(self, punctuation: Punctuation) -> list[Punctuation]:
@@ -85,12 +87,14 @@ class Gate:
         """All that the stream has promised so far, as it is told behind the gate."""
         if self.registers.get("ended", 0):
             return (Punctuation.end(),)
+        if not len(self.registers):
+            return ()
         told = list(self.closed.promises())
         if self.mark > MIN_TIME:
             told.append(Punctuation.linear(self.stream.time, self.mark))
         if self.sequence is not None and self.registers.get("rows", 0):
             told.append(Punctuation.linear(SEQUENCE, int(self.registers["rows"])))
-        return tuple(new for old in told for new in self._translate(old))
+        return (*self.bounds, *(new for old in told for new in self._translate(old)))
 
     def take(self, block: Block, step: Step, *, numbered: bool = True) -> tuple[Block, list[Broken]]:
         """One block of a unit with the step it ends; the promises that hold after it, and those that it broke.
@@ -113,6 +117,9 @@ class Gate:
         if numbered:
             batch = self._numbered(batch)
         promises = [new for old in closings for new in self._translate(old)]
+        if self.bounds and "bounds told" not in self.registers:
+            self.registers["bounds told"] = 1
+            promises = [*self.bounds, *promises]
         broken = self._broken(step, before)
         if step.done:
             self.registers["unit"] = -1  # what comes next, be it an enabling timestamp, begins anew

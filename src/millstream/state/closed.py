@@ -127,7 +127,7 @@ class Closed:
         yield from self.registers.get(self.name, frozenset())
         for place, kept in self._places():
             if isinstance(kept, Ranges):
-                yield from _told(place.columns[0], self.schema.field(place.columns[0]).type, kept)
+                yield from told(place.columns[0], self.schema.field(place.columns[0]).type, kept)
                 continue
             keys, bounds = kept.entries
             if len(place.columns) == 1 and place.time is None:
@@ -181,7 +181,7 @@ def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schem
     return found
 
 
-def _told(column: str, kind: pa.DataType, kept: Ranges) -> Iterator[Punctuation]:
+def told(column: str, kind: pa.DataType, kept: Ranges) -> Iterator[Punctuation]:
     """Short ranges as one list of their values, each longer one as a range."""
     firsts, lasts = kept.ranges
     wide = lasts.view(np.uint64) - firsts.view(np.uint64) >= SHOWN
