@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from millstream.core.block import empty_batch
-from millstream.core.punctuation import Constant, OneOf, Punctuation, Range, is_below
+from millstream.core.punctuation import Constant, OneOf, Part, Punctuation, Range, is_below, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.operators.buffers import Inputs
 from millstream.operators.contract import ANYWHERE, Config, Container, Due, Needs, Operator, Output
@@ -138,6 +138,12 @@ def _bounded(key: Punctuation, bound: int) -> Punctuation:
 
 def _singles(punctuation: Punctuation) -> list[Punctuation]:
     """A list pattern split into constants, so that lists cut differently on two inputs still meet."""
+    parts = {name: pattern for name, pattern in punctuation.patterns if isinstance(pattern, Part)}
+    if parts:
+        others = {n: p for n, p in punctuation.patterns if n not in parts}
+        rows = zip(*(plain_values(part.rows.column(part.index)) for part in parts.values()), strict=True)
+        singles = [{name: Constant(value) for name, value in zip(parts, row, strict=True)} for row in rows]
+        return [s for single in singles for s in _singles(Punctuation.of({**others, **single}))]
     for name, pattern in punctuation.patterns:
         if isinstance(pattern, OneOf):
             others = {n: p for n, p in punctuation.patterns if n != name}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.core.punctuation import Constant, OneOf, Punctuation, plain_values
+from millstream.core.punctuation import OneOf, Part, Punctuation, plain_values
 from millstream.core.types import MIN_TIME, SEQUENCE, from_axis, to_axis
 from millstream.kernels.verdicts import walk
 from millstream.plan.catalog import Stream
@@ -82,7 +82,7 @@ class Judge:
         begins = np.zeros((len(self.clusters), tuples.num_rows), dtype=np.bool_)
         if self.clusters or not self._rises(tuples):
             self._walk(tuples, opened, late, begins)
-        promised = [p for columns in self.uniques for p in _punctuations(columns, _without_nulls(tuples.select(list(columns)), ~late))]
+        promised = [p for columns in self.uniques for p in _punctuations(_without_nulls(tuples.select(list(columns)), ~late))]
         for number, columns in enumerate(self.clusters):
             promised += self._finished(number, columns, opened[number], tuples.filter(pa.array(begins[number])))
         return late, promised
@@ -125,7 +125,7 @@ class Judge:
             values = pa.concat_batches([first, values])
         last = values.slice(values.num_rows - 1)
         self.registers[f"open cluster {number}"] = tuple(plain_values(column)[0] for column in last.columns)
-        return _punctuations(columns, values.slice(0, values.num_rows - 1))
+        return _punctuations(values.slice(0, values.num_rows - 1))
 
 
 def _row(values: tuple[Any, ...], schema: pa.Schema) -> list[pa.Array]:
@@ -139,14 +139,12 @@ def _without_nulls(values: pa.RecordBatch, chosen: Mask) -> pa.RecordBatch:
     return values if chosen.all() else values.filter(pa.array(chosen))
 
 
-def _punctuations(columns: tuple[str, ...], values: pa.RecordBatch) -> list[Punctuation]:
-    """One list for a single column, else one punctuation a combination."""
+def _punctuations(values: pa.RecordBatch) -> list[Punctuation]:
+    """One list, of values or of combinations."""
     if not values.num_rows:
         return []
-    if len(columns) == 1:
-        return [Punctuation.of({columns[0]: OneOf(values.column(0))})]
-    rows = zip(*(plain_values(column) for column in values.columns), strict=True)
-    return [Punctuation.of({name: Constant(value) for name, value in zip(columns, row, strict=True)}) for row in rows]
+    names = values.schema.names
+    return [Punctuation.of({names[0]: OneOf(values.column(0))} if len(names) == 1 else Part.all(values))]
 
 
 def _runs(stream: Stream, batch: pa.RecordBatch) -> pa.RecordBatch:

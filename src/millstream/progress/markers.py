@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, plain_values
+from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.expressions import compile_expression, evaluate_guarded
 from millstream.kernels.compiled import given
@@ -103,15 +103,17 @@ class KeyMarkers(Markers):
         return [values.take(pa.array(which * len(rows) + at)).cast(kind)], rows[at]
 
     def _promised(self, keys: list[pa.Array], until: Int64s) -> list[Punctuation]:
-        """One list for a single column; else one punctuation a row, its time as everything before it."""
+        """One list, of values or of combinations; with a time one punctuation a row, its time as everything before it."""
         if not len(keys[0]):
             return []
         if len(keys) == 1 and not self.timed:
             return [Punctuation.of({self.columns[0]: OneOf(keys[0].unique())})]
+        if not self.timed:
+            return [Punctuation.of(Part.all(pa.RecordBatch.from_arrays(keys, names=self.columns)))]
         found = []
         for values, bound in zip(zip(*(plain_values(key) for key in keys), strict=True), until.tolist(), strict=True):
             patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(self.columns, values, strict=True)}
-            found.append(Punctuation.of({**patterns, self.stream.time: Range(high=bound)} if self.timed else patterns))
+            found.append(Punctuation.of({**patterns, self.stream.time: Range(high=bound)}))
         return found
 
 

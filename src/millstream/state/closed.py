@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, is_below, plain_values
+from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, is_below, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, from_axis, is_axis, to_axis
 from millstream.state.listing import Listing
 from millstream.state.ranges import Ranges, runs
@@ -133,10 +133,13 @@ class Closed:
             if len(place.columns) == 1 and place.time is None:
                 yield Punctuation.of({place.columns[0]: OneOf(keys.column(0))})
                 continue
+            if place.time is None:
+                yield Punctuation.of(Part.all(keys))
+                continue
             rows = zip(*(plain_values(column) for column in keys.columns), strict=True)
             for key, bound in zip(rows, bounds, strict=True):
                 patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(place.columns, key, strict=True)}
-                yield Punctuation.of(patterns if place.time is None else {**patterns, place.time: Range(high=int(bound))})
+                yield Punctuation.of({**patterns, place.time: Range(high=int(bound))})
 
     def broken_by(self, row: pa.RecordBatch) -> Punctuation:
         """A promise that one late tuple breaks."""
@@ -158,14 +161,15 @@ def shape_of(punctuation: Punctuation) -> tuple[tuple[str, ...], str | None, int
     columns: list[str] = []
     time, bound = None, MAX_TIME
     for name, pattern in punctuation.patterns:
-        if isinstance(pattern, (Constant, OneOf)):
+        if isinstance(pattern, (Constant, OneOf, Part)):
             columns.append(name)
         elif time is None and is_below(pattern):
             time, bound = name, pattern.high  # type: ignore[attr-defined]
         else:
             return None
-    lists = sum(isinstance(pattern, OneOf) for _, pattern in punctuation.patterns)
-    return (tuple(columns), time, bound) if columns and (not lists or len(columns) == 1) else None
+    lists = {id(p.rows) if isinstance(p, Part) else name for name, p in punctuation.patterns if isinstance(p, (OneOf, Part))}
+    alone = len(columns) == 1 or all(isinstance(p, Part) for name, p in punctuation.patterns if name in columns)
+    return (tuple(columns), time, bound) if columns and (not lists or (len(lists) == 1 and alone)) else None
 
 
 def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schema) -> list[pa.Array]:
@@ -173,7 +177,7 @@ def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schem
     found = []
     for name in columns:
         pattern, kind = punctuation.pattern(name), schema.field(name).type
-        if isinstance(pattern, OneOf):
+        if isinstance(pattern, (OneOf, Part)):
             found.append(pattern.array(kind))
         else:
             assert isinstance(pattern, Constant)
