@@ -69,7 +69,7 @@ values = st.fixed_dictionaries(
     }
 )
 SHAPES = [("k",), ("k*",), ("k<",), ("s*",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")]
-SHAPES += [("k+", "s+"), ("x+", "s+", "k+"), ("s!",), ("x!",)]
+SHAPES += [("x*",), ("k+", "s+"), ("x+", "s+", "k+"), ("s!",), ("x!",)]
 columns = st.sampled_from(SHAPES)
 
 
@@ -131,8 +131,9 @@ def _pattern(name: str, row: dict, chance: random.Random) -> Pattern:
     if name.endswith("!"):
         return NoneOf(tuple(_key(value) for value in (row[name[0]], {"s": "b", "x": 1.5}[name[0]]) if value is not None))
     if name.endswith("*"):
-        values = [row[name[0]], *({"k": [3, 7, None], "s": ["b", "c"]}[name[0]])]
-        return OneOf(pa.array(values, SCHEMA.field(name[0]).type)) if chance.random() < 0.5 else OneOf(values)
+        values = [row[name[0]], *({"k": [3, 7, None], "s": ["b", "c"], "x": [2.5]}[name[0]])]
+        plain = [_key(value) for value in values]
+        return OneOf(pa.array(values, SCHEMA.field(name[0]).type)) if chance.random() < 0.5 else OneOf(plain)
     return Range(high=row["t"]) if name == "t" else Constant(_key(row[name]))
 
 
@@ -155,3 +156,8 @@ def _key(value: object) -> object:
 def test_a_projection_passes_on_what_it_can(expressions: dict, given_: dict, wanted: list) -> None:
     project = Project(SCHEMA, tuple((name, sqlglot.parse_one(text, read="spark")) for name, text in expressions.items()))
     assert list(project.translate(Punctuation.of(given_))) == [Punctuation.of(w) for w in wanted]
+
+
+def test_a_list_of_floats_knows_one_zero() -> None:
+    for zeros in (OneOf(pa.array([-0.0, 1.5])), OneOf((0.0, 1.5))):
+        assert zeros.matches(pa.array([0.0, -0.0, 2.5])).tolist() == [True, True, False]

@@ -118,9 +118,10 @@ class OneOf(Pattern):
         return f"OneOf({self.values})"
 
     def matches(self, values: pa.Array) -> Mask:
+        known = self.array(values.type)
         if pa.types.is_floating(values.type):
-            values = pc.add(values, 0.0)  # -0.0 becomes 0.0
-        return _mask(pc.is_in(values, value_set=self.array(values.type)))
+            values, known = pc.add(values, 0.0), pc.add(known, 0.0)  # -0.0 becomes 0.0
+        return _mask(pc.is_in(values, value_set=known))
 
     def covers(self, other: Pattern) -> bool:
         if isinstance(other, Constant):

@@ -125,7 +125,8 @@ class JoinPromises:
 
     def _lists_keys(self, side: int, punctuation: Punctuation) -> bool:
         """A list of keys, be it of one: constants for all of their columns."""
-        return {name for name, _ in punctuation.patterns} == set(self.keys[side]) and shape_of(punctuation) is not None
+        shape = shape_of(punctuation)
+        return shape is not None and shape[1] is None and set(shape[0]) == set(self.keys[side])
 
     def _matching(self, side: int, punctuation: Punctuation) -> Int64s:
         """The rows of a side that a punctuation in its own names matches."""
