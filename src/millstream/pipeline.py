@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
-from millstream.graph.build import GraphBuilder, build_graph
+from millstream.graph.build import AUTO, GraphBuilder, build_graph
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.io import read_table
@@ -106,7 +106,7 @@ class Pipeline:
         """With the graph of all queries, ready for more."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order)
+        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, self.settings.get("join.algorithm"))
         builder.insert(self.plans())
         return builder
 
@@ -116,7 +116,7 @@ class Pipeline:
 
     def sketched(self, queries: Sequence[nodes.Insert] | None = None) -> Graph:
         """The graph of these queries (all of them, by default), to look at."""
-        return sketch(self.plans(queries), in_order=self.in_order)
+        return sketch(self.plans(queries), in_order=self.in_order, algorithm=self.settings.get("join.algorithm"))
 
     def explained(self, statement: Explain) -> nodes.Insert:
         """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
@@ -133,15 +133,15 @@ class Pipeline:
         plans = self.plans(queries)
         if form == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
-        graph = sketch(plans, in_order=self.in_order)
+        graph = sketch(plans, in_order=self.in_order, algorithm=self.settings.get("join.algorithm"))
         if form == "spark":
             return explain_spark(graph)
         return explain_graph(graph, self.settings.get("execution.strategy"), self.settings.get("execution.limit") or None)
 
 
-def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False) -> Graph:
+def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO) -> Graph:
     """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
-    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order)
+    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, algorithm=algorithm)
 
 
 def _read(table: Table) -> pa.Table:

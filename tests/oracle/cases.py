@@ -46,12 +46,13 @@ class Case:
     strategy: str = "depth-first"
     order: str = "out-of-order"
     promises: str = "tuples"
+    algorithm: str = "auto"
 
     def __str__(self) -> str:
         parts = (
             [s.ddl for s in self.streams]
             + [q.ours + ";" for q in self.queries]
-            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}"]
+            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}, joins {self.algorithm}"]
         )
         return "\n".join(parts)
 
@@ -70,6 +71,7 @@ class Case:
         pipeline.settings.set("execution.strategy", self.strategy)
         pipeline.settings.set("execution.order", self.order)
         pipeline.settings.set("execution.promises", self.promises)
+        pipeline.settings.set("join.algorithm", self.algorithm)
         return pipeline
 
     def inputs(self) -> dict[str, pa.Table]:
@@ -135,4 +137,5 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
         made.append(FAMILIES[other](r, names))
     cuts = r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3])
     execution = r.choice(list(STRATEGIES)), r.choice(["out-of-order", "in-order"]), r.choice(["tuples", "arcs"])
-    return Case(streams, tuple(made), *cuts, *execution)
+    algorithm = r.choice(["auto", "auto", "window", "punctuated", "punctuated-window"])
+    return Case(streams, tuple(made), *cuts, *execution, algorithm)

@@ -216,15 +216,22 @@ def using(r: random.Random, streams: list[str]) -> Query:
 
 
 def punctuated(r: random.Random, streams: list[str]) -> Query:
-    """Joins that only value punctuations purge."""
+    """Joins on a key that both sides declare finished, with windows or without; groups that only such promises close."""
     one, two = r.choice(streams), r.choice(streams)
-    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
+    sizes = (r.choice(WINDOWS), r.choice(WINDOWS)) if r.random() < 0.5 else (None, None)
+    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
     rest = r.choice(["", " AND a.i < b.i", " AND a.s = b.s"])
-    if r.random() < 0.3 and kind == "JOIN":
-        text = f"SELECT a.k AS k, count(*) AS n, min(b.i) AS low FROM {one} AS a JOIN {two} AS b ON a.k = b.k{rest} GROUP BY a.k"
-        return Query(text, text)
-    text = f"SELECT a.k AS ak, a.ts AS at, b.ts AS bt, b.i AS bi FROM {one} AS a {kind} {two} AS b ON a.k = b.k{rest}"
-    return Query(text, text)
+    on, ours = f"a.k = b.k{rest}", f"{one}{_window(sizes[0])} AS a {kind} {two}{_window(sizes[1])} AS b"
+    duck_on = " AND ".join([on, *band("a", "b", *sizes)])
+    if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN"):
+        there = f"{'NOT ' if 'ANTI' in kind else ''}EXISTS (SELECT 1 FROM {two} AS b WHERE {duck_on})"
+        columns, by = r.choice([("a.k AS k, a.ts AS at", ""), ("a.k AS k, count(*) AS n, max(a.i) AS high", " GROUP BY a.k")])
+        return Query(f"SELECT {columns} FROM {ours} ON {on}{by}", f"SELECT {columns} FROM {one} AS a WHERE {there}{by}")
+    columns, by = "a.k AS ak, a.ts AS at, b.ts AS bt, b.i AS bi", ""
+    if r.random() < 0.5:
+        key = r.choice(["a", "b"]) if kind == "JOIN" else "a"
+        columns, by = f"{key}.k AS k, count(*) AS n, min(b.i) AS low", f" GROUP BY {key}.k"
+    return Query(f"SELECT {columns} FROM {ours} ON {on}{by}", f"SELECT {columns} FROM {one} AS a {kind} {two} AS b ON {duck_on}{by}")
 
 
 def table(r: random.Random, streams: list[str]) -> Query:

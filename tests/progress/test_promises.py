@@ -13,51 +13,11 @@ from hypothesis import strategies as st
 
 from millstream.core.punctuation import Constant, NoneOf, OneOf, Part, Pattern, Punctuation, Range
 from millstream.operators.project import Project
-from millstream.operators.union import Promises
+from millstream.operators.promises import Promises
 from millstream.state.closed import Closed
 from millstream.state.registers import Registers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("t", pa.int64())])
-
-
-def group(k: int, t: int) -> Punctuation:
-    return Punctuation.of({"k": Constant(k), "t": Range(high=t)})
-
-
-def test_linear_promises_of_several_arcs_are_their_minimum() -> None:
-    promises = Promises(2)
-    assert promises.take(0, Punctuation.linear("t", 5)) == []
-    assert promises.take(1, Punctuation.linear("t", 3)) == [Punctuation.linear("t", 3)]
-    assert promises.take(1, Punctuation.linear("t", 9)) == [Punctuation.linear("t", 5)]
-    assert promises.take(0, Punctuation.end()) == [Punctuation.linear("t", 9)]
-    assert promises.take(1, Punctuation.end()) == [Punctuation.end()]
-
-
-def test_value_promises_wait_for_every_arc() -> None:
-    promises = Promises(2)
-    assert promises.take(0, Punctuation.of({"k": OneOf((1, 2))})) == []
-    assert promises.take(1, Punctuation.of({"k": Constant(2)})) == [Punctuation.of({"k": Constant(2)})]
-    assert promises.take(1, Punctuation.end()) == [Punctuation.of({"k": Constant(1)})]
-
-
-def test_group_wise_promises_meet_at_the_lower_time_and_keep_one_entry_a_group() -> None:
-    promises = Promises(2)
-    assert promises.take(0, group(1, 10)) == []
-    assert promises.take(1, group(1, 4)) == [group(1, 4)]
-    assert promises.take(0, group(1, 20)) == []
-    assert promises.take(1, group(1, 15)) == [group(1, 15)]
-    for time in range(16, 100):
-        promises.take(0, group(1, time))
-    assert len(promises.registers["values"]) == 1
-
-
-def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
-    registers = Registers()
-    closed = Closed(SCHEMA, registers, "closed")
-    closed.add([Punctuation.of({"k": Constant(k)}) for k in range(1000)])
-    assert [array.tolist() for array in registers["closed:k"].ranges] == [[0], [999]]
-    closed.add([Punctuation.of({"s": Constant("a"), "t": Range(high=t)}) for t in range(1000)])
-    assert len(registers["closed by s until t"]) == 1
 
 
 values = st.fixed_dictionaries(
@@ -71,6 +31,63 @@ values = st.fixed_dictionaries(
 SHAPES = [("k",), ("k*",), ("k<",), ("s*",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")]
 SHAPES += [("x*",), ("k+", "s+"), ("x+", "s+", "k+"), ("s!",), ("x!",)]
 columns = st.sampled_from(SHAPES)
+
+
+def group(k: int, t: int) -> Punctuation:
+    return Punctuation.of({"k": Constant(k), "t": Range(high=t)})
+
+
+def test_linear_promises_of_several_arcs_are_their_minimum() -> None:
+    promises = Promises(2, SCHEMA)
+    assert promises.take(0, Punctuation.linear("t", 5)) == []
+    assert promises.take(1, Punctuation.linear("t", 3)) == [Punctuation.linear("t", 3)]
+    assert promises.take(1, Punctuation.linear("t", 9)) == [Punctuation.linear("t", 5)]
+    assert promises.take(0, Punctuation.end()) == [Punctuation.linear("t", 9)]
+    assert promises.take(1, Punctuation.end()) == [Punctuation.end()]
+
+
+def test_value_promises_wait_for_every_arc() -> None:
+    promises = Promises(2, SCHEMA)
+    assert promises.take(0, Punctuation.of({"k": OneOf((1, 2))})) == []
+    assert promises.take(1, Punctuation.of({"k": Constant(2)})) == [Punctuation.of({"k": Constant(2)})]
+    assert promises.take(1, Punctuation.end()) == [Punctuation.of({"k": OneOf((1, 2))})]
+
+
+def test_group_wise_promises_meet_at_the_lower_time_and_keep_one_entry_a_group() -> None:
+    promises = Promises(2, SCHEMA)
+    assert promises.take(0, group(1, 10)) == []
+    assert promises.take(1, group(1, 4)) == [group(1, 4)]
+    assert promises.take(0, group(1, 20)) == []
+    assert promises.take(1, group(1, 15)) == [group(1, 15)]
+    for time in range(16, 100):
+        promises.take(0, group(1, time))
+    assert [len(promises.registers[f"closed {port} by k until t"]) for port in (0, 1)] == [1, 1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), columns, values)), st.randoms(use_true_random=False), st.lists(values, min_size=1))
+def test_property_promises_of_two_arcs_are_what_both_have_promised(given_: list, chance: random.Random, tuples: list) -> None:
+    promises, batch = Promises(2, SCHEMA), pa.RecordBatch.from_pylist(tuples, schema=SCHEMA)
+    sides = [np.zeros(len(tuples), dtype=bool), np.zeros(len(tuples), dtype=bool)]
+    told = np.zeros(len(tuples), dtype=bool)
+    for port, names, row in given_:
+        punctuation = Punctuation.of({n[0]: _pattern(n, row, chance) for n in names})
+        sides[port] |= punctuation.matches(batch)
+        for new in promises.take(port, punctuation):
+            assert not (new.matches(batch) & ~(sides[0] & sides[1])).any()
+            told |= new.matches(batch)
+    assert not (told & ~(sides[0] & sides[1])).any()
+    for new in promises.take(0, Punctuation.end()):
+        told |= new.matches(batch)
+    assert list(told) == list(sides[1])
+
+
+def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
+    registers = Registers()
+    closed = Closed(SCHEMA, registers, "closed")
+    closed.add([Punctuation.of({"k": Constant(k)}) for k in range(1000)])
+    assert [array.tolist() for array in registers["closed:k"].ranges] == [[0], [999]]
+    closed.add([Punctuation.of({"s": Constant("a"), "t": Range(high=t)}) for t in range(1000)])
+    assert len(registers["closed by s until t"]) == 1
 
 
 @given(st.lists(st.tuples(columns, values)), st.lists(values, min_size=1), st.randoms(use_true_random=False))

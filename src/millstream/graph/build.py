@@ -19,7 +19,7 @@ from millstream.operators.contract import Config
 from millstream.operators.distinct import Distinct
 from millstream.operators.edges import Deliver, Enter
 from millstream.operators.in_order import InOrder
-from millstream.operators.join import Join
+from millstream.operators.join import PUNCTUATED, PUNCTUATED_WINDOW, WINDOW, Join
 from millstream.operators.project import Project
 from millstream.operators.select import Select
 from millstream.operators.sort import Sort
@@ -30,10 +30,14 @@ from millstream.plan.nodes import Band, Node
 from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
 
+AUTO = "auto"
 
-def build_graph(plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table], *, in_order: bool = False) -> Graph:
-    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order."""
-    builder = GraphBuilder(rows_of, in_order)
+
+def build_graph(
+    plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table], *, in_order: bool = False, algorithm: str = AUTO
+) -> Graph:
+    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order; `algorithm` is that of joins."""
+    builder = GraphBuilder(rows_of, in_order, algorithm)
     builder.insert(plans)
     return builder.graph
 
@@ -45,9 +49,10 @@ def _shown(schema: pa.Schema) -> str:
 class GraphBuilder:
     """Builds a graph, and changes it while it runs: what is there keeps its numbers."""
 
-    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool) -> None:
+    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool, algorithm: str = AUTO) -> None:
         self.rows_of = rows_of
         self.in_order = in_order
+        self.algorithm = algorithm
         self.sinks: dict[str, tuple[int, pa.Schema]] = {}
         self.sorts: dict[int, int] = {}
         self.vertices: dict[int, Vertex] = {}
@@ -198,8 +203,19 @@ class GraphBuilder:
             join = Join(self.schema(left), table.schema, node.kind, left_keys, right_keys, (), condition, output, None, origin(node))
             return self.add(TableJoin(join, table, _table_name(node.right)), left)
         right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
-        join = Join(self.schema(left), self.schema(right), node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node))
-        return self.add(self._waiting(join, (node.left, node.right), node.time, (self.schema(left), self.schema(right))), left, right)
+        schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
+        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm)
+        return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
+
+    def _algorithm(self, node: nodes.Join) -> str:
+        """What the streams declare decides, unless somebody has chosen."""
+        if self.algorithm != AUTO:
+            return self.algorithm
+        sides = zip(*node.keys, strict=True) if node.keys else ((), ())
+        read = [{found.name for e in side for found in e.find_all(exp.Column)} for side in sides]
+        if not any(s <= names for names, side in zip(read, (node.left, node.right), strict=True) for s in side.punctuated):
+            return WINDOW
+        return PUNCTUATED_WINDOW if node.bands else PUNCTUATED
 
     def visit_in_order(self, node: Node) -> int:
         """The vertex of an input; in-order execution sorts it by time where it may be out of order."""

@@ -17,6 +17,7 @@ from millstream.kernels.windows import expand_windows
 from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 from millstream.state.accumulators import AccumulatorSpec
+from millstream.state.closed import shape_of, values_of
 from millstream.state.group_table import GroupTable
 
 Int64s = npt.NDArray[np.int64]
@@ -191,11 +192,9 @@ class RunningAggregate(UnaryOperator):
 
     def _close_matching(self, punctuation: Punctuation, bound: int | None, out: Output) -> None:
         for table in (self.table, *self.seen.values()):
-            groups = table.alive()
-            mask = punctuation.matches(table.keys(groups))
+            chosen = self._matching(table, punctuation)
             if bound is not None:
-                mask &= table.axis(groups) < bound
-            chosen = groups[mask]
+                chosen = chosen[table.axis(chosen) < bound]
             if table is self.table:
                 self._emit(chosen, out)
             else:
@@ -205,6 +204,17 @@ class RunningAggregate(UnaryOperator):
             below = Range(high=window.start(bound))
             punctuation = Punctuation.of({**dict(punctuation.patterns), WINDOW_START: below})
         out.put(self.empty, [punctuation])
+
+    def _matching(self, table: GroupTable, punctuation: Punctuation) -> Int64s:
+        """A list of whole keys is looked up; anything else is compared with every group."""
+        names = table.key_schema.names
+        listed = {name for name, _ in punctuation.patterns} == set(names) and shape_of(punctuation) is not None
+        if listed and self.config.window is None and self.config.axis is None:
+            values = values_of(punctuation, names, table.key_schema)
+            found = table.lookup(values, np.zeros(len(values[0]), dtype=np.int64))
+            return np.unique(found[found >= 0])
+        groups = table.alive()
+        return groups[punctuation.matches(table.keys(groups))]
 
     def _emit(self, groups: Int64s, out: Output) -> None:
         for at in range(0, len(groups), self.config.flush_rows):

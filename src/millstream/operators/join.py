@@ -11,6 +11,8 @@ from sqlglot import exp
 from millstream.operators.contract import Config, Due, Needs, Operator
 from millstream.plan.nodes import Band
 
+WINDOW, PUNCTUATED, PUNCTUATED_WINDOW = "window", "punctuated", "punctuated-window"
+
 
 @dataclass(frozen=True)
 class Join(Config):
@@ -32,6 +34,8 @@ class Join(Config):
     stamp: tuple[str, str, str] | None = None
     """(name, left time, right time): the later of both as a column of its own."""
     origin: str = ""
+    algorithm: str = PUNCTUATED_WINDOW
+    """What lets go of stored tuples: time (`window`: WJoin), finished values (`punctuated`: PJoin), or both (PWJoin of paper 002)."""
 
     @cached_property
     def pair_schema(self) -> pa.Schema:
@@ -61,7 +65,8 @@ class Join(Config):
         keys = " and ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         bands = " and ".join(str(band) for band in self.bands)
         rest = self.condition.sql("spark") if self.condition is not None else ""
-        return f"{self.kind} join on " + " and ".join(part for part in (keys, bands, rest) if part)
+        name = f"{self.kind} join" if self.algorithm == WINDOW else f"{self.kind} {self.algorithm} join"
+        return f"{name} on " + " and ".join(part for part in (keys, bands, rest) if part)
 
     def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
         """The inverse of `JoinPromises._marks`."""

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Constant, OneOf, Punctuation, Range, plain_values
+from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
 from millstream.operators.join import Join
-from millstream.state.closed import Closed, shape_of, values_of
+from millstream.state.closed import Closed, listed, shape_of, values_of
 from millstream.state.group_table import GroupTable
 from millstream.state.keys import hash_columns
 from millstream.state.registers import Registers
@@ -188,12 +188,9 @@ class JoinPromises:
         done = list(self.done[side])
         self.done[side].clear()
         found: list[Punctuation] = []
-        if done and len(self.keys[side]) == 1:
-            found.append(Punctuation.of({self.keys[side][0]: OneOf(pa.concat_arrays([values.column(0) for values in done]))}))
-        elif done:
-            for values in done:
-                rows = zip(*(plain_values(column) for column in values.columns), strict=True)
-                found += [Punctuation.of({k: Constant(v) for k, v in zip(self.keys[side], row, strict=True)}) for row in rows]
+        if done:
+            values = pa.concat_batches(done)
+            found += listed(self.keys[side], None, values.columns, np.full(values.num_rows, MAX_TIME))
         waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
         if waiting and self.stirred[side]:
             ready = {p for p in waiting if not len(self._matching(side, p))}

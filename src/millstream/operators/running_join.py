@@ -13,7 +13,7 @@ from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.operators.buffers import Inputs
 from millstream.operators.contract import Container, Due, Operator, Output
-from millstream.operators.join import Join
+from millstream.operators.join import PUNCTUATED, WINDOW, Join
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises
 from millstream.state.keys import hash_columns
@@ -39,6 +39,9 @@ class RunningJoin(Operator):
             RowWindow(config.right, keys=config.right_keys or None, journal=journal),
         )
         self.promises = JoinPromises(config, self.registers, self.rows)
+        # Tuples without a partner are results, which time must let go.
+        self.timed = config.algorithm != PUNCTUATED or config.kind in ("left", "anti")
+        self.valued = config.algorithm != WINDOW
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -79,7 +82,9 @@ class RunningJoin(Operator):
             matched[probes] = True
             if kind in ("inner", "left"):
                 out.put(self.pairs.output(pairs))
-        stays = valid & self._left_may_meet(high) & ~self.promises.closed(RIGHT, batch)
+        stays = valid & self._left_may_meet(high)
+        if self.valued:
+            stays &= ~self.promises.closed(RIGHT, batch)
         if kind == "semi":
             self._put_left(batch, matched, out)
             stays &= ~matched
@@ -112,7 +117,9 @@ class RunningJoin(Operator):
                 if kind == "semi":
                     out.put(lefts.take(first).select(list(self.config.output)))
                 self._discard(LEFT, first)
-        stays = valid & (time >= self._right_bound()) & ~self.promises.closed(LEFT, batch)
+        stays = valid & (time >= self._right_bound())
+        if self.valued:
+            stays &= ~self.promises.closed(LEFT, batch)
         if self.registers.get("left ended", 0):
             stays[:] = False
         if stays.any():
@@ -151,13 +158,13 @@ class RunningJoin(Operator):
     def _left_may_meet(self, high: Int64s) -> Mask:
         if self.registers.get("right ended", 0):
             return np.zeros(len(high), dtype=np.bool_)
-        mask: Mask = high >= self.promises.mark(RIGHT, self.config.axis)
+        mask: Mask = high >= (self.promises.mark(RIGHT, self.config.axis) if self.timed else MIN_TIME)
         return mask
 
     def _right_bound(self) -> int:
         """Right tuples before this time meet no later left tuple."""
         bounds = [MIN_TIME]
-        for band in self.config.bands:
+        for band in self.config.bands if self.timed else ():
             mark = self.promises.mark(LEFT, band.left)
             if band.low is not None and mark > MIN_TIME:
                 bounds.append(mark + band.low)
@@ -172,6 +179,8 @@ class RunningJoin(Operator):
 
     def due(self) -> Iterator[Due]:
         """Unmatched tuples of a left or anti join wait for the other side's mark; all others wait only to be forgotten."""
+        if not self.timed:
+            return
         left = self._until(LEFT, self.config.kind in ("left", "anti"))
         if self.config.axis is not None and left < MAX_TIME:
             yield Due(RIGHT, self.config.axis, left + 1)
@@ -197,7 +206,7 @@ class RunningJoin(Operator):
             assert isinstance(pattern, Range)
             self.promises.raise_mark(port, attribute, pattern.high)
             self._expire(port, attribute, out)
-        else:
+        elif self.valued:
             self._let_go(1 - port, self.promises.close(port, punctuation), out)
             self.promises.settle(port, punctuation)
         self.promises.moved = True
@@ -206,10 +215,12 @@ class RunningJoin(Operator):
         """A mark of one side lets go what the other side keeps for it (paper 004, Figure 4, corrected)."""
         if port == RIGHT and attribute == self.config.axis:
             mark = self.promises.mark(RIGHT, attribute)
-            self._let_go(LEFT, self.rows[LEFT].expire(mark), out)
+            if self.timed:
+                self._let_go(LEFT, self.rows[LEFT].expire(mark), out)
             self.registers.raise_to("right progress", mark)
         elif port == LEFT and any(band.left == attribute for band in self.config.bands):
-            self._let_go(RIGHT, self.rows[RIGHT].expire(self._right_bound()), out)
+            if self.timed:
+                self._let_go(RIGHT, self.rows[RIGHT].expire(self._right_bound()), out)
             self.registers.raise_to("left progress", self.promises.mark(LEFT, attribute))
 
     def _let_go(self, side: int, rows: Int64s, out: Output) -> None:

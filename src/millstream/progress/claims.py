@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.core.punctuation import OneOf, Part, Punctuation, plain_values
-from millstream.core.types import MIN_TIME, SEQUENCE, from_axis, to_axis
+from millstream.core.punctuation import Punctuation, plain_values
+from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, from_axis, to_axis
 from millstream.kernels.verdicts import walk
 from millstream.plan.catalog import Stream
 from millstream.progress.guard import guarded
-from millstream.state.closed import Closed
+from millstream.state.closed import Closed, listed
 from millstream.state.group_table import GroupTable
 from millstream.state.keys import hash_column
 from millstream.state.registers import Registers
@@ -140,11 +140,7 @@ def _without_nulls(values: pa.RecordBatch, chosen: Mask) -> pa.RecordBatch:
 
 
 def _punctuations(values: pa.RecordBatch) -> list[Punctuation]:
-    """One list, of values or of combinations."""
-    if not values.num_rows:
-        return []
-    names = values.schema.names
-    return [Punctuation.of({names[0]: OneOf(values.column(0))} if len(names) == 1 else Part.all(values))]
+    return listed(values.schema.names, None, values.columns, np.full(values.num_rows, MAX_TIME))
 
 
 def _runs(stream: Stream, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, plain_values
+from millstream.core.punctuation import Constant, Pattern, Punctuation, Range, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.expressions import compile_expression, evaluate_guarded
 from millstream.kernels.compiled import given
@@ -14,7 +14,7 @@ from millstream.kernels.markers import NEVER, first_cover, follow_keys
 from millstream.language.statements import Punctuate, Span
 from millstream.plan.catalog import Stream
 from millstream.plan.promised import bounds, clipped, limits
-from millstream.state.closed import told
+from millstream.state.closed import listed
 from millstream.state.group_table import GroupTable
 from millstream.state.ranges import Ranges
 
@@ -103,18 +103,9 @@ class KeyMarkers(Markers):
         return [values.take(pa.array(which * len(rows) + at)).cast(kind)], rows[at]
 
     def _promised(self, keys: list[pa.Array], until: Int64s) -> list[Punctuation]:
-        """One list, of values or of combinations; with a time one punctuation a row, its time as everything before it."""
-        if not len(keys[0]):
-            return []
-        if len(keys) == 1 and not self.timed:
-            return [Punctuation.of({self.columns[0]: OneOf(keys[0].unique())})]
-        if not self.timed:
-            return [Punctuation.of(Part.all(pa.RecordBatch.from_arrays(keys, names=self.columns)))]
-        found = []
-        for values, bound in zip(zip(*(plain_values(key) for key in keys), strict=True), until.tolist(), strict=True):
-            patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(self.columns, values, strict=True)}
-            found.append(Punctuation.of({**patterns, self.stream.time: Range(high=bound)}))
-        return found
+        if not self.timed and len(keys) == 1:
+            keys = [keys[0].unique()]
+        return listed(self.columns, self.stream.time if self.timed else None, keys, until[: len(keys[0])])
 
 
 class SpanMarkers(Markers):
@@ -143,7 +134,7 @@ class SpanMarkers(Markers):
             fresh = Ranges()
             fresh.grow((firsts, lasts))
             self.known.grow((firsts, lasts))
-            promised = list(told(self.column, self.kind, fresh))
+            promised = list(fresh.told(self.column, self.kind))
         if column.null_count:
             late &= np.asarray(column.is_valid())
         return late, promised

@@ -12,7 +12,7 @@ from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
-from millstream.operators.union import Promises
+from millstream.operators.promises import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
 from millstream.progress.guard import Guard, reporters
@@ -75,7 +75,7 @@ class RunningStage:
             self.gathers.pop(number, None)
         for number, crossing in into.items():
             if crossing.from_stage != INGEST:
-                self.gathers.setdefault(number, Promises(self.buckets, self.journal))
+                self.gathers.setdefault(number, Promises(self.buckets, cut.graph[crossing.producer].config.schema, self.journal))
                 continue
             if number not in self.gates:
                 guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, is_below, plain_values
-from millstream.core.types import MAX_TIME, MIN_TIME, from_axis, is_axis, to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME, is_axis, to_axis
 from millstream.state.listing import Listing
 from millstream.state.ranges import Ranges, runs
 from millstream.state.registers import Registers
@@ -18,11 +18,8 @@ from millstream.state.registers import Registers
 Mask = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 
-SHOWN = 64
-"""Values of a range up to which it is told as a list."""
 
-
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where values are kept: the register, the columns that they are of, and the time below which they are closed."""
 
     name: str
@@ -64,16 +61,20 @@ class Closed:
             self.registers[self.name] = self.registers.get(self.name, frozenset()) | others
 
     def _add_range(self, punctuation: Punctuation) -> bool:
+        if not self.is_range(punctuation):
+            return False
+        column, pattern = punctuation.patterns[0]
+        first, last = pattern.ends  # type: ignore[attr-defined]
+        if first <= last:
+            self._hold(column, (np.array([first]), np.array([last])))
+        return True
+
+    def is_range(self, punctuation: Punctuation) -> bool:
         """A range of a column whose values lie on an axis."""
         if len(punctuation.patterns) != 1:
             return False
         column, pattern = punctuation.patterns[0]
-        if not isinstance(pattern, Range) or not is_axis(self.schema.field(column).type):
-            return False
-        first, last = pattern.ends
-        if first <= last:
-            self._hold(column, (np.array([first]), np.array([last])))
-        return True
+        return isinstance(pattern, Range) and is_axis(self.schema.field(column).type)
 
     def _list(self, columns: tuple[str, ...], time: str | None, keys: list[pa.Array], bounds: Int64s) -> None:
         if len(columns) == 1 and time is None and is_axis(keys[0].type):
@@ -83,17 +84,17 @@ class Closed:
             null = np.asarray(keys[0].is_null())
             self._hold(columns[0], runs(to_axis(keys[0].drop_null())))
             keys, bounds = [keys[0].filter(pa.array(null))], bounds[null]
-        place = _Place(f"{self.name} by {','.join(columns)} until {time or ''}", columns, time)
+        place = Place(f"{self.name} by {','.join(columns)} until {time or ''}", columns, time)
         schema = pa.schema([self.schema.field(c) for c in columns])
         self.registers.grow(place.name, Listing, (pa.RecordBatch.from_arrays(keys, schema=schema), bounds.astype(np.int64)))
         self._note(place)
 
     def _hold(self, column: str, ranges: tuple[Int64s, Int64s]) -> None:
         self.registers.grow(f"{self.name}:{column}", Ranges, ranges)
-        self._note(_Place(f"{self.name}:{column}", (column,), None))
+        self._note(Place(f"{self.name}:{column}", (column,), None))
 
-    def _note(self, place: _Place) -> None:
-        known: frozenset[_Place] = self.registers.get(f"{self.name} places", frozenset())
+    def _note(self, place: Place) -> None:
+        known: frozenset[Place] = self.registers.get(f"{self.name} places", frozenset())
         if place not in known:
             self.registers[f"{self.name} places"] = known | {place}
 
@@ -103,16 +104,16 @@ class Closed:
 
     # -- what it means --------------------------------------------------------------------------------------------
 
-    def _places(self) -> list[tuple[_Place, Any]]:
+    def places(self) -> list[tuple[Place, Any]]:
         return [(place, self.registers[place.name]) for place in sorted(self.registers.get(f"{self.name} places", frozenset()), key=str)]
 
     def matches(self, batch: pa.RecordBatch) -> Mask | None:
         """The tuples that some punctuation seen so far says will not come; None when there is none at all."""
         masks: list[Mask] = [punctuation.matches(batch) for punctuation in self.registers.get(self.name, frozenset())]
-        masks += [self._matches(place, kept, batch) for place, kept in self._places()]
+        masks += [self._matches(place, kept, batch) for place, kept in self.places()]
         return np.logical_or.reduce(masks) if masks else None
 
-    def _matches(self, place: _Place, kept: Ranges | Listing, batch: pa.RecordBatch) -> Mask:
+    def _matches(self, place: Place, kept: Ranges | Listing, batch: pa.RecordBatch) -> Mask:
         columns = [batch.column(c) for c in place.columns]
         if isinstance(kept, Ranges):
             found = kept.holds(to_axis(columns[0]))
@@ -122,31 +123,38 @@ class Closed:
         mask: Mask = times < bounds
         return mask
 
+    def bounds(self, columns: Sequence[str], time: str | None, keys: list[pa.Array]) -> Int64s:
+        """The time up to which keys are closed by punctuations of this form: MAX_TIME for good, MIN_TIME not at all."""
+        found = np.full(len(keys[0]), MIN_TIME, dtype=np.int64)
+        for place, kept in self.places():
+            if place.columns == tuple(columns) and place.time == time:
+                if isinstance(kept, Ranges):
+                    held = kept.holds(to_axis(keys[0]))
+                    found[held & np.asarray(keys[0].is_valid()) if keys[0].null_count else held] = MAX_TIME
+                else:
+                    found = np.maximum(found, kept.bounds(keys))
+        return found
+
+    def ranges(self, column: str) -> Ranges | None:
+        kept: Ranges | None = self.registers.get(f"{self.name}:{column}")
+        return kept
+
     def promises(self) -> Iterator[Punctuation]:
         """Punctuations that say together what was closed."""
         yield from self.registers.get(self.name, frozenset())
-        for place, kept in self._places():
+        for place, kept in self.places():
             if isinstance(kept, Ranges):
-                yield from told(place.columns[0], self.schema.field(place.columns[0]).type, kept)
-                continue
-            keys, bounds = kept.entries
-            if len(place.columns) == 1 and place.time is None:
-                yield Punctuation.of({place.columns[0]: OneOf(keys.column(0))})
-                continue
-            if place.time is None:
-                yield Punctuation.of(Part.all(keys))
-                continue
-            rows = zip(*(plain_values(column) for column in keys.columns), strict=True)
-            for key, bound in zip(rows, bounds, strict=True):
-                patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(place.columns, key, strict=True)}
-                yield Punctuation.of({**patterns, place.time: Range(high=int(bound))})
+                yield from kept.told(place.columns[0], self.schema.field(place.columns[0]).type)
+            else:
+                keys, bounds = kept.entries
+                yield from listed(place.columns, place.time, keys.columns, bounds)
 
     def broken_by(self, row: pa.RecordBatch) -> Punctuation:
         """A promise that one late tuple breaks."""
         for punctuation in self.registers.get(self.name, frozenset()):
             if punctuation.matches(row).any():
                 return punctuation  # type: ignore[no-any-return]
-        for place, kept in self._places():
+        for place, kept in self.places():
             if self._matches(place, kept, row)[0]:
                 patterns: dict[str, Pattern] = {c: Constant(plain_values(row.column(c))[0]) for c in place.columns}
                 if place.time is not None:
@@ -172,6 +180,21 @@ def shape_of(punctuation: Punctuation) -> tuple[tuple[str, ...], str | None, int
     return (tuple(columns), time, bound) if columns and (not lists or (len(lists) == 1 and alone)) else None
 
 
+def listed(columns: Sequence[str], time: str | None, keys: list[pa.Array], bounds: Int64s) -> list[Punctuation]:
+    """Closed keys as punctuations: one list, of values or of combinations; with a time one for each key."""
+    if not len(bounds):
+        return []
+    if len(columns) == 1 and time is None:
+        return [Punctuation.of({columns[0]: OneOf(keys[0]) if len(keys[0]) > 1 else Constant(plain_values(keys[0])[0])})]
+    if time is None and len(bounds) > 1:
+        return [Punctuation.of(Part.all(pa.RecordBatch.from_arrays(keys, names=list(columns))))]
+    found = []
+    for key, bound in zip(zip(*(plain_values(column) for column in keys), strict=True), bounds, strict=True):
+        patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(columns, key, strict=True)}
+        found.append(Punctuation.of(patterns if time is None else {**patterns, time: Range(high=int(bound))}))
+    return found
+
+
 def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schema) -> list[pa.Array]:
     """The value combinations that a punctuation of one list, or of constants, stands for; a column each."""
     found = []
@@ -183,15 +206,3 @@ def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schem
             assert isinstance(pattern, Constant)
             found.append(pa.array([pattern.value], type=kind))
     return found
-
-
-def told(column: str, kind: pa.DataType, kept: Ranges) -> Iterator[Punctuation]:
-    """Short ranges as one list of their values, each longer one as a range."""
-    firsts, lasts = kept.ranges
-    wide = lasts.view(np.uint64) - firsts.view(np.uint64) >= SHOWN
-    for first, last in zip(firsts[wide].tolist(), lasts[wide].tolist(), strict=True):
-        low, high = (None if first == MIN_TIME else first), (None if last == MAX_TIME else last)
-        yield Punctuation.of({column: Range(low=low, high=high, high_inclusive=True)})
-    if not wide.all():
-        values = np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts[~wide], lasts[~wide], strict=True)])
-        yield Punctuation.of({column: OneOf(from_axis(values, kind))})

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from millstream.core.punctuation import OneOf, Punctuation, Range
+from millstream.core.types import MAX_TIME, MIN_TIME, from_axis
 from millstream.kernels.compiled import Bools, Int64s
 
 LEAST = 256
 """Ranges that wait beside the others before they are merged with them, at least."""
+SHOWN = 64
+"""Values of a range up to which it is told as a list."""
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -24,6 +31,36 @@ class Ranges:
         self._recent = _union(self._recent, more)
         if len(self._recent[0]) > max(LEAST, 2 * int(len(self._all[0]) ** 0.5)):
             self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+
+    @classmethod
+    def of(cls, first: int, last: int) -> Ranges:
+        made = cls()
+        if first <= last:
+            made.grow((np.array([first]), np.array([last])))
+        return made
+
+    def common(self, other: Ranges) -> Ranges:
+        """What both hold."""
+        made = Ranges()
+        (firsts, lasts), (others, ends) = self.ranges, other.ranges
+        begin = np.searchsorted(ends, firsts)
+        stop = np.searchsorted(others, lasts, side="right")
+        counts = np.maximum(stop - begin, 0)
+        mine = np.repeat(np.arange(len(firsts)), counts)
+        theirs = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begin, counts)
+        made._all = (np.maximum(firsts[mine], others[theirs]), np.minimum(lasts[mine], ends[theirs]))
+        return made
+
+    def told(self, column: str, kind: pa.DataType) -> Iterator[Punctuation]:
+        """As punctuations: short ranges as one list of their values, each longer one as a range."""
+        firsts, lasts = self.ranges
+        wide = lasts.view(np.uint64) - firsts.view(np.uint64) >= SHOWN
+        for first, last in zip(firsts[wide].tolist(), lasts[wide].tolist(), strict=True):
+            low, high = (None if first == MIN_TIME else first), (None if last == MAX_TIME else last)
+            yield Punctuation.of({column: Range(low=low, high=high, high_inclusive=high is not None)})
+        if not wide.all():
+            values = np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts[~wide], lasts[~wide], strict=True)])
+            yield Punctuation.of({column: OneOf(from_axis(values, kind))})
 
     def holds(self, values: Int64s) -> Bools:
         return _within(self._all, values) | _within(self._recent, values)

@@ -124,7 +124,7 @@ class Registers:
                 self._values.pop(name, None)
             self._values.update({name: pickle.loads(value) for name, value in whole.items()})
             for name, pieces in more.items():
-                if name in self._values:  # else it began in a segment that was dropped, and one that follows tells all
+                if name in self._values:  # otherwise its beginning was dropped, because a later segment has all of it
                     for piece in pickle.loads(pieces):
                         self._values[name].grow(piece)
             self._heed(afresh, deleted, whole)

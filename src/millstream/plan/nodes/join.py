@@ -110,14 +110,19 @@ class Join(Node):
         return frozenset(c for c in found if c in self.schema.names)
 
     @cached_property
+    def closes(self) -> frozenset[frozenset[str]]:
+        """Key columns of either side whose values are declared finished some time: then partners need not be kept."""
+        left = {e.name for e, _ in self.keys if isinstance(e, exp.Column)}
+        right = {e.name for _, e in self.keys if isinstance(e, exp.Column)}
+        return frozenset({s for s in self.left.punctuated if s <= left} | {s for s in self.right.punctuated if s <= right})
+
+    @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
         if self.static:
             return self.left.punctuated
-        left = {e.name for e, _ in self.keys if isinstance(e, exp.Column)}
-        right = {e.name for _, e in self.keys if isinstance(e, exp.Column)}
         same = {a.name: b.name for a, b in self.keys if isinstance(a, exp.Column) and isinstance(b, exp.Column)}
         back = {b: a for a, b in same.items()}
-        found = {s for s in self.left.punctuated if s <= left} | {s for s in self.right.punctuated if s <= right}
+        found = set(self.closes)
         found |= {frozenset(same[c] for c in s) for s in found if all(c in same for c in s)}
         found |= {frozenset(back[c] for c in s) for s in found if all(c in back for c in s)}
         return frozenset(s for s in found if all(c in self.schema.names for c in s))
