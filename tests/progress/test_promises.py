@@ -70,7 +70,7 @@ def test_property_promises_of_two_arcs_are_what_both_have_promised(given_: list,
     sides = [np.zeros(len(tuples), dtype=bool), np.zeros(len(tuples), dtype=bool)]
     told = np.zeros(len(tuples), dtype=bool)
     for port, names, row in given_:
-        punctuation = Punctuation.of({n[0]: _pattern(n, row, chance) for n in names})
+        punctuation = _made(names, row, chance)
         sides[port] |= punctuation.matches(batch)
         for new in promises.take(port, punctuation):
             assert not (new.matches(batch) & ~(sides[0] & sides[1])).any()
@@ -92,14 +92,7 @@ def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
 
 @given(st.lists(st.tuples(columns, values)), st.lists(values, min_size=1), st.randoms(use_true_random=False))
 def test_property_closed_matches_what_its_punctuations_match(closings: list, tuples: list, chance: random.Random) -> None:
-    made = []
-    for names, row in closings:
-        if names[0].endswith("+"):
-            combinations = [row, *([{**row, "k": 2}, {**row, "s": "b", "x": None}] if chance.random() < 0.5 else [])]
-            listed = pa.RecordBatch.from_pylist(combinations, schema=SCHEMA).select([n[0] for n in names])
-            made.append(Punctuation.of(Part.all(listed)))
-        else:
-            made.append(Punctuation.of({n[0]: _pattern(n, row, chance) for n in names}))
+    made = [_made(names, row, chance) for names, row in closings]
     closed = Closed(SCHEMA, Registers(), "closed")
     at = chance.randint(0, len(made))
     closed.add(made[:at])
@@ -113,6 +106,13 @@ def test_property_closed_matches_what_its_punctuations_match(closings: list, tup
     assert list(np.logical_or.reduce([*(p.matches(batch) for p in closed.promises()), np.zeros(len(tuples), bool)])) == list(wanted)
     for row in np.flatnonzero(wanted):
         assert closed.broken_by(batch.slice(int(row), 1)).matches(batch.slice(int(row), 1)).all()
+
+
+def _made(names: tuple[str, ...], row: dict, chance: random.Random) -> Punctuation:
+    if not names[0].endswith("+"):
+        return Punctuation.of({n[0]: _pattern(n, row, chance) for n in names})
+    combinations = [row, *([{**row, "k": 2}, {**row, "s": "b", "x": None}] if chance.random() < 0.5 else [])]
+    return Punctuation.of(Part.all(pa.RecordBatch.from_pylist(combinations, schema=SCHEMA).select([n[0] for n in names])))
 
 
 def _is(punctuation: Punctuation, row: dict) -> bool:
