@@ -26,19 +26,31 @@ CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "CHECK (j IN ('a', 'b'))": lambda k, j: j is None or j in ("a", "b"),
 }
 MARKERS: dict[str, Callable[[Any, int], bool]] = {
-    "(k <= number - 20)": lambda k, number: k <= number - 20,
+    "(k <= number DIV 4 - 3)": lambda k, number: k <= number // 4 - 3,
     "(k IN (number % 4, 3))": lambda k, number: k in (number % 4, 3),
     "(k BETWEEN number % 4 AND 2)": lambda k, number: number % 4 <= k <= 2,
 }
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from([0, 1, 2, 3, 4, 4, 5, None]),
+        st.sampled_from([*range(12), None]),
         st.sampled_from(["a", "a", "b", "c", None]),
-        st.sampled_from(["tuple"] * 15 + ["closed", "beat", "marker"]),
-        st.one_of(st.integers(0, 15), st.integers(5, 12), st.none()),
+        st.sampled_from(["tuple"] * 30 + ["closed", "beat", "marker"]),
+        st.sampled_from([*range(0, 16), *range(4, 10), None]),
     ),
-    max_size=40,
+    max_size=60,
 )
+
+
+def _drawn(r: random.Random) -> list[Any]:
+    """Many tuples whose time goes on, mostly in clusters: more than a list that is drawn one by one has."""
+    kinds, noise, back = ["tuple"] * 30 + ["closed", "beat", "marker"], r.choice([0.05, 0.4]), r.choice([2, 8])
+    rows = []
+    for n in range(60):
+        k = r.choice([*range(12), None]) if r.random() < noise else n // 5
+        rows.append((k, r.choice("aaaaab"), r.choice(kinds), n // 4 + 8 - r.randrange(back)))
+    return rows
+
+
 CLAUSES = st.tuples(
     st.sets(st.sampled_from([*UNIQUE, *CLUSTERED]), min_size=1, max_size=2), st.sets(st.sampled_from([*CHECKS]), max_size=1),
     st.sampled_from([None, *MARKERS]),
@@ -89,14 +101,33 @@ def reference(rows: list[Row], clauses: set[str], checks: set[str], marker: str 
 @settings(deadline=None)
 @given(ROWS, CLAUSES, st.integers(1, 5), st.integers(1, 6), st.sampled_from([0, 0, 1, 3]))
 def test_broken_claims(drawn: list[Any], clauses: tuple[set[str], set[str], str | None], batch: int, files: int, buckets: int) -> None:
+    check(drawn, *clauses, batch, files, buckets)
+
+
+def test_broken_claims_in_longer_streams() -> None:
+    for seed in range(50):
+        r = random.Random(seed)
+        declared = set(r.sample([*UNIQUE, *CLUSTERED], r.choice([1, 1, 2])))
+        marker = r.choice([None, None, *MARKERS])
+        check(
+            _drawn(r),
+            declared,
+            {c for c in CHECKS if r.random() < 0.1},
+            marker,
+            r.choice([3, 5, 99]),
+            r.choice([3, 6]),
+            r.choice([0, 0, 2]),
+        )
+
+
+def check(drawn: list[Any], declared: set[str], checks: set[str], marker: str | None, batch: int, files: int, buckets: int) -> None:
     rows = [(number, k, j, kind, None if second is None else at(second)) for number, (k, j, kind, second) in enumerate(drawn)]
-    declared, checks, marker = clauses
     kept, letters = reference(rows, declared, checks, marker)
     pipeline = Pipeline()
     pipeline.add_text(f"""
         CREATE STREAM S (number INT, k INT, j STRING, kind STRING, ts TIMESTAMP) TIMESTAMP BY ts SLACK {SLACK} SECONDS
           PUNCTUATE ON (k) WHEN kind = 'closed' PUNCTUATE ON (ts) WHEN kind = 'beat'
-          {'' if marker is None else f"PUNCTUATE ON {marker} WHEN kind = 'marker'"} {' '.join(sorted(declared | checks))};
+          {"" if marker is None else f"PUNCTUATE ON {marker} WHEN kind = 'marker'"} {" ".join(sorted(declared | checks))};
         CREATE SINK Kept WITH (connector = 'memory');
         CREATE SINK Groups WITH (connector = 'memory');
         INSERT INTO Kept SELECT number FROM S WHERE number >= 0;
