@@ -1,4 +1,4 @@
-"""Marker rows of one unit (`PUNCTUATE ON ... WHEN ...`): the values they close, and the tuples that come too late for it."""
+"""Marker rows of one unit, told by PUNCTUATE: the values they close, and the tuples that come too late for it."""
 
 from __future__ import annotations
 
