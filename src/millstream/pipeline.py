@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
 from millstream.graph.build import AUTO, GraphBuilder, build_graph
+from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.io import read_table
@@ -133,10 +134,12 @@ class Pipeline:
         plans = self.plans(queries)
         if form == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
-        graph = sketch(plans, in_order=self.in_order, algorithm=self.settings.get("join.algorithm"))
-        if form == "spark":
-            return explain_spark(graph)
-        return explain_graph(graph, self.settings.get("execution.strategy"), self.settings.get("execution.limit") or None)
+        return explained(form, sketch(plans, in_order=self.in_order, algorithm=self.settings.get("join.algorithm")), self.settings)
+
+
+def explained(form: str, graph: Graph, settings: Settings) -> str:
+    """A graph as text."""
+    return explain_spark(graph) if form == "spark" else explain_graph(graph, Execution.of(settings))
 
 
 def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO) -> Graph:

@@ -44,7 +44,7 @@ def test_a_thousand_queries() -> None:
             CREATE SINK Q{number} WITH (connector = 'memory');
             INSERT INTO Q{number} SELECT auction, price FROM Bid WHERE price > {number};
         """)
-        run.change(launch.graph, launch.sources, launch.sinks, run.stage.executor.execution)
+        run.change(launch)
 
     for number in range(1, MANY):
         costs[number] = calls_of(lambda number=number: add(number)) if number % 10 == 9 else add(number)  # type: ignore[misc]

@@ -99,7 +99,7 @@ def test_picture(command: Command) -> None:
 
 def test_the_picture_is_of_the_graph_that_runs(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Graph] = []
-    monkeypatch.setattr("millstream.graph.picture.png", lambda graph, title: drawn.append(graph) or b"")
+    monkeypatch.setattr("millstream.graph.picture.png", lambda graph, title, breaks: drawn.append(graph) or b"")
     command.pipeline(MANY)
     for order in ("out-of-order", "in-order"):
         done = command("explain", "pipeline.sql", "--form", "graph", "--picture", "graph.png", "--set", f"execution.order={order}")
@@ -162,3 +162,19 @@ def test_kinds_of_boxes() -> None:
     graph = graph_of(STREAM + SINK + QUERY)
     assert [kind_of(v) for v in graph.vertices] == ["source", "stateless", "stateful", "stateless", "sink"]
     assert png(graph).startswith(b"\x89PNG")
+
+
+def test_the_graph_shows_how_execution_is_set(command: Command) -> None:
+    command.pipeline(MANY)
+    plain = command("explain", "pipeline.sql", "--form", "graph").out
+    first = next(line for line in plain.splitlines() if line.startswith("buffers")).split("): ")[1].split(",")[0].replace("#", "")
+    chosen = {"strategies": "Out: breadth-first", "breaks": first, "promises": "arcs", "limit": "3"}
+    given = [word for name, value in chosen.items() for word in ("--set", f"execution.{name}={value}")]
+    done = command("explain", "pipeline.sql", "--form", "graph", "--picture", "graph.png", *given)
+    assert done.code == 0 and "drawn into graph.png" in done.err
+    (line,) = [line for line in done.out.splitlines() if line.startswith("execution:")]
+    assert "breadth-first for Out" in line and "3 tuples at a time" in line and "TSM arcs" in line and "break points #" in line
+    assert "BFS: Encore, Forward, Backtrack" in done.out and "BFS: " not in plain
+    for name, value in (("breaks", "1 -> 99"), ("strategies", "Nowhere: depth-first")):
+        done = command("explain", "pipeline.sql", "--form", "graph", "--set", f"execution.{name}={value}")
+        assert done.code == 1 and done.err.count("\n") == 1, done.err

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.graph.breaks import LEAST, fragments
-from millstream.runtime.execution import Execution
+from millstream.graph.execution import Execution
 from tests.progress.live import Live
 
 STEPS = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0, 2.0]), st.sampled_from([0.0, 1.0, 3.0, 20.0])), min_size=1, max_size=7)

@@ -33,7 +33,7 @@ def test_a_bounded_rate_is_a_function_of_the_row_number() -> None:
 
 
 def test_an_unbounded_rate_follows_the_clock() -> None:
-    source = open_source("S", A, {"connector": "generator", "rows_per_second": "1000", "unit_rows": "10"}, None)
+    source = open_source("S", A, {"connector": "rate", "rows_per_second": "1000", "unit_rows": "10"}, None)
     before = source.latest(source.initial(), None)["rows"]
     time.sleep(0.1)
     after = source.latest(source.initial(), None)["rows"]

@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from millstream.graph.cut import cut
-from millstream.runtime.execution import Execution
+from millstream.graph.execution import Execution
 from millstream.runtime.hosted import HostedProgram, HostedStage
 from millstream.runtime.launch import Launch
 from millstream.runtime.program import Outcome, Packet

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from millstream.runtime.execution import Execution
+from millstream.graph.execution import Execution
 from millstream.runtime.gauges import Gauge
 from tests.progress.live import Live
 

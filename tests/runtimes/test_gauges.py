@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from millstream.core.block import Block
+from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
 from millstream.operators.buffers import Buffer, Inputs
-from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import Gauge, OperatorMetrics, Totals
 from millstream.runtime.program import Outcome
 from tests.oracle.buckets import Host

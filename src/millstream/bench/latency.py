@@ -9,10 +9,10 @@ from statistics import median, quantiles
 
 import pyarrow as pa
 
+from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
-from millstream.runtime.execution import Execution
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
 from millstream.runtime.visible import visible

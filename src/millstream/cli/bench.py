@@ -13,6 +13,7 @@ from rich.table import Table
 
 from millstream.bench.compare import Side, compare
 from millstream.bench.registry import BENCHMARKS
+from millstream.errors import NameProblem
 
 OTHERS = ("latency", "spark-state", "spark-idle", "soak")
 """Benchmarks that are no comparison of equal answers, and have a form of their own."""
@@ -53,6 +54,8 @@ def bench(
     out: Annotated[str, typer.Option(help="Where a soak's samples and picture go; what is there is removed.")] = "soak",
 ) -> None:
     """Measure one comparison: every side in its own process, answers checked against each other."""
+    if name not in BENCHMARKS and name not in OTHERS:
+        raise NameProblem.unknown("benchmark", name, [*BENCHMARKS, *OTHERS])
     if name == "latency":
         _latency(rows, as_json=as_json)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -42,9 +43,11 @@ def explain(
         raise PlanProblem(f"{file}: there is no query to explain", hint="write INSERT INTO sink SELECT ... FROM stream")
     print(pipeline.explain(form.value, queries))
     if picture is not None:
+        from millstream.graph.execution import Execution
         from millstream.graph.picture import png
 
         try:
-            picture.write_bytes(png(pipeline.sketched(queries), file.name))
+            picture.write_bytes(png(pipeline.sketched(queries), file.name, Execution.of(pipeline.settings).breaks))
+            print(f"drawn into {picture}", file=sys.stderr)
         except OSError as error:
             raise SinkProblem(f"{picture}: {error.strerror}", hint="choose another file for --picture") from None

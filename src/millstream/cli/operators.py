@@ -17,8 +17,8 @@ TITLES = "idle- waiting, queue, peak, latency, steps, busy, tuples in, out, out/
 NUMBERS = ["\n".join(title.split()) if " " in title else f"\n{title}" for title in TITLES.split(", ")]
 
 
-def show(operators: Sequence[OperatorMetrics]) -> None:
-    """In at most 100 columns: names give way to numbers."""
+def show(operators: Sequence[OperatorMetrics], execution: str) -> None:
+    """In at most 100 columns: names give way to numbers. `execution` says how they were run."""
     console = Console(stderr=True)
     if not console.is_terminal or console.width > WIDTH:
         console = Console(stderr=True, width=WIDTH)
@@ -31,6 +31,7 @@ def show(operators: Sequence[OperatorMetrics]) -> None:
     for o, line in zip(operators, lines, strict=True):
         table.add_row(Text(f"#{o.number} {o.name}"), *line)
     console.print(table)
+    console.print(f"execution: {execution}", markup=False, highlight=False)
 
 
 def _numbers(o: OperatorMetrics) -> list[str]:

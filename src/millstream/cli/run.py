@@ -105,8 +105,9 @@ def _run(
     record.close(final)
     if operators:
         from millstream.cli.operators import show
+        from millstream.graph.execution import Execution
 
-        show(final.operators)
+        show(final.operators, Execution.of(launch.settings).text)
     reporter.say(reporter.summary(final))
 
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from millstream.core.block import Block
 from millstream.core.clock import Clock, ManualClock
+from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
 from millstream.operators.project import Project
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import SinkEntry, Stream
-from millstream.runtime.execution import Execution
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
 

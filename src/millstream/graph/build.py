@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
 
 import pyarrow as pa
@@ -58,6 +59,7 @@ class GraphBuilder:
         self.vertices: dict[int, Vertex] = {}
         self._enters: dict[int, Vertex] = {}
         self._delivers: dict[int, Vertex] = {}
+        self._unread: list[int] = []
         self.next = 0
         self.known: dict[Node, int] = {}
         self.shared: dict[Node, int] = {}
@@ -67,7 +69,7 @@ class GraphBuilder:
         """For a change that may turn out to be wrong."""
         made = copy.copy(self)
         made.sinks, made.vertices, made.shared = dict(self.sinks), dict(self.vertices), dict(self.shared)
-        made._enters, made._delivers = dict(self._enters), dict(self._delivers)
+        made._enters, made._delivers, made._unread = dict(self._enters), dict(self._delivers), []
         return made
 
     @property
@@ -96,19 +98,36 @@ class GraphBuilder:
         return isinstance(v.config, Enter) or (v.config.stateless and all(map(self._passing, v.inputs)))
 
     def drop(self, sink: str) -> None:
-        """The queries that write into a sink, with every operator that nobody else reads."""
+        """The queries that write into a sink. Their operators are there until `settle`: another query may read them by then."""
         number, _ = self.sinks.get(sink.lower(), (-1, None))
         gone = [v for v in self._delivers.values() if v.config.number == number]  # type: ignore[attr-defined]
         if not gone:
             names = {v.config.sink.name for v in self._delivers.values()}  # type: ignore[attr-defined]
             raise NameProblem.unknown("query into a sink", sink, sorted(names))
+        for v in gone:
+            del self.vertices[v.number], self._delivers[v.number]
+            self._unread += v.inputs
+
+    def settle(self, opened: int) -> None:
+        """At the end of a change: operators that nobody reads go, and sinks that nobody has written to yet get numbers in a row."""
+        if not self._unread:
+            return
         read = Counter(producer for v in self.vertices.values() for producer in v.inputs)
-        while gone:
-            v = gone.pop()
-            for known in (self.vertices, self._enters, self._delivers):
-                known.pop(v.number, None)
-            read.subtract(v.inputs)
-            gone += [self.vertices[producer] for producer in dict.fromkeys(v.inputs) if not read[producer]]
+        while self._unread:
+            number = self._unread.pop()
+            if number in self.vertices and not read[number]:
+                v = self.vertices.pop(number)
+                self._enters.pop(number, None)
+                read.subtract(v.inputs)
+                self._unread += v.inputs
+        used = sorted({v.config.number for v in self._delivers.values()} - set(range(opened)))  # type: ignore[attr-defined]
+        numbers = {old: opened + place for place, old in enumerate(used)}
+        self.sinks = {name: (numbers.get(n, n), schema) for name, (n, schema) in self.sinks.items() if n < opened or n in numbers}
+        for v in list(self._delivers.values()):
+            assert isinstance(v.config, Deliver)
+            if numbers.get(v.config.number, v.config.number) != v.config.number:
+                moved = Vertex(v.number, replace(v.config, number=numbers[v.config.number]), v.inputs)
+                self.vertices[v.number] = self._delivers[v.number] = moved
 
     def add(self, config: Config, *inputs: int) -> int:
         self.vertices[self.next] = v = Vertex(self.next, config, inputs)
@@ -148,9 +167,9 @@ class GraphBuilder:
 
     @_build.register
     def _(self, node: nodes.Union) -> int:
-        members = [self.visit_in_order(m) for m in node.members]
-        union = Union(node.schema, len(members))
-        return self.add(self._waiting(union, node.members, node.time), *members)
+        members = _members(node)
+        union = self._waiting(Union(node.schema, len(members)), members, node.time)
+        return self.add(union, *[self.visit_in_order(member) for member in members])
 
     @_build.register
     def _(self, node: nodes.Sort) -> int:
@@ -220,7 +239,7 @@ class GraphBuilder:
     def visit_in_order(self, node: Node) -> int:
         """The vertex of an input; in-order execution sorts it by time where it may be out of order."""
         found = self.visit(node)
-        if not self.in_order or node.time not in node.schema.names or _ordered(node):
+        if not self.in_order or node.time not in node.schema.names or _ordered(node, str(node.time)):
             return found
         if found not in self.sorts:
             config = InOrder(Union(node.schema, 1), (node.schema,), (str(node.time),), node.time, ordered=False)
@@ -230,12 +249,12 @@ class GraphBuilder:
     def _waiting(self, config: Config, inputs: Sequence[Node], time: str | None, schemas: Sequence[pa.Schema] = ()) -> Config:
         """The operator as in-order execution has it, where its inputs have a time to wait for; nothing waits for latent time."""
         known = all(node.time in node.schema.names for node in inputs)
-        scans = [n for node in inputs for n in node.walk() if isinstance(n, nodes.Scan)]
-        if not self.in_order or not known or all(scan.stream.timestamp.kind == "latent" for scan in scans):
+        latent = tuple(port for port, node in enumerate(inputs) if _latent(node))
+        if not self.in_order or not known or len(latent) == len(inputs):
             return config
         times = tuple(str(node.time) for node in inputs)
         seen = tuple(schemas) or tuple(node.schema for node in inputs)
-        return InOrder(config, seen, times, time if time in config.schema.names else None)
+        return InOrder(config, seen, times, time if time in config.schema.names else None, latent=latent)
 
     def _project(self, source: int, columns: tuple[tuple[str, exp.Expr], ...], node: Node) -> int:
         schema = self.schema(source)
@@ -286,13 +305,33 @@ class GraphBuilder:
         return table, tuple(names)
 
 
-def _ordered(node: Node) -> bool:
-    """True when its tuples come in the order of its time, given that what waits for order is below."""
-    if isinstance(node, (nodes.Filter, nodes.Project)):
-        return _ordered(node.input)
+def _ordered(node: Node, time: str) -> bool:
+    """True when its tuples come in the order of one of its columns, given that what waits for order is below."""
+    if isinstance(node, nodes.Filter):
+        return _ordered(node.input, time)
+    if isinstance(node, nodes.Project):
+        meaning = dict(node.columns)[time]
+        return isinstance(meaning, exp.Column) and _ordered(node.input, meaning.name)
+    if isinstance(node, nodes.Join) and node.static:
+        return _ordered(node.left, time)
+    if time != node.time:
+        return False
     if isinstance(node, nodes.Scan):
         return node.stream.timestamp.kind != "external" or node.stream.timestamp.order == "ordered"
-    return not (isinstance(node, nodes.Join) and node.kind in ("left", "anti"))  # tuples without a partner come out late
+    if isinstance(node, nodes.Union) and len({_latent(member) for member in node.members}) > 1:
+        return False  # latent tuples wait for nobody
+    # Left tuples come out late: without a partner when none can come any more, in a semi join with the first.
+    return not (isinstance(node, nodes.Join) and node.kind != "inner")
+
+
+def _members(union: nodes.Union) -> list[Node]:
+    """What it unites, and what unions among that do: one operator does it all."""
+    return [m for member in union.members for m in (_members(member) if isinstance(member, nodes.Union) else [member])]
+
+
+def _latent(node: Node) -> bool:
+    """True when all that it reads has latent time."""
+    return all(n.stream.timestamp.kind == "latent" for n in node.walk() if isinstance(n, nodes.Scan))
 
 
 def origin(node: Node) -> str:

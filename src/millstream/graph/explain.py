@@ -10,8 +10,9 @@ from functools import singledispatch
 from millstream.core.types import is_hidden
 from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.enhanced import TsmArc, enhanced
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph, Vertex
-from millstream.graph.rules import strategy_of
+from millstream.graph.rules import rule_name, strategy_of
 from millstream.graph.table import StateTable, table_text
 from millstream.operators.aggregate import Aggregate
 from millstream.operators.contract import Config, Keys
@@ -31,8 +32,9 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 _STATE = {"GroupTable": "groups", "RowWindow": "tuples", "Registers": "registers"}
 
 
-def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None = None) -> str:
+def explain_graph(graph: Graph, execution: Execution) -> str:
     """Every operator with its kind, keys and punctuation rules; then the buffers between them, the forks, and the state table."""
+    execution.check(graph)
     labels, vertices = label_all(graph), {v.number: v for v in graph.vertices}
     lines: list[str] = []
     for v in graph.vertices:
@@ -42,12 +44,23 @@ def explain_graph(graph: Graph, strategy: str = "depth-first", limit: int | None
     lines += _list("arcs with time-stamp memory (TSM)", [_tsm_text(start, arc, vertices) for start, arc in enhanced(graph)])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
     lines += _list("forks", [f"#{n} to {' and '.join(f'#{c}' for c, _ in consumers)}" for n, consumers in forks.items()])
-    chosen = {v.number: strategy_of(strategy, limit) for v in graph.vertices}
-    table = StateTable(graph.vertices, chosen)
+    own = execution.by_operator(graph)
+    chosen = {v.number: strategy_of(own.get(v.number, execution.strategy), execution.limit) for v in graph.vertices}
+    table = StateTable(graph.vertices, chosen, execution.breaks)
     if table.lines:
-        at_a_time = f", {limit} tuple{'s' if limit > 1 else ''} at a time" if limit else ""
-        lines += [f"state table ({strategy}{at_a_time}):", *(f"     {line}" for line in table_text(table))]
+        lines.append(f"execution: {execution.text}")
+        lines += ["state table:", *(f"     {line}" for line in table_text(table))]
+        lines += _legend(table)
     return "\n".join(lines)
+
+
+def _legend(table: StateTable) -> list[str]:
+    """What the transitions mean, of those that are there."""
+    used = {strategy.short: strategy for number, strategy in table.strategies.items() if number in table.lines}
+    lines = [f"{name}: {', '.join(rule_name(rule) for rule in strategy.rules)}" for name, strategy in sorted(used.items())]
+    lines.append("-NOS: all of its rules; -Source: nobody to backtrack to; -Sink: nobody to go forward to; -Fork: one of several branches")
+    lines.append("-: a source, a sink, or a break point")
+    return [f"     {line}" for line in lines]
 
 
 def _tsm_text(start: int, arc: TsmArc, vertices: Mapping[int, Vertex]) -> str:

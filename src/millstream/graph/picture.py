@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millstream.graph.enhanced import enhanced
 from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph, Vertex
+from millstream.graph.table import Arc
 from millstream.operators.edges import Deliver, Enter
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ MEANING = {
 }
 BUFFER, TSM = "#5b6573", "#c2501e"
 TSM_MEANING = "way of time stamps (TSM)"
+BREAK: dict[str, Any] = dict(marker="|", markersize=11, markeredgewidth=3, color="#b3261e", zorder=5)
 
 
 @dataclass
@@ -78,11 +81,16 @@ class Line:
 
     cells: list[Cell]
     tsm: bool = False
+    broken: bool = False
+    """There is a break point."""
 
 
-def picture(graph: Graph, title: str | None = None) -> Figure:
+def picture(graph: Graph, title: str | None = None, breaks: Collection[Arc] = ()) -> Figure:
     """The graph as a matplotlib figure, as large as it needs to be."""
     layers, lines = layout(graph)
+    for line in lines:
+        start, end = line.cells[0].vertex, line.cells[-1].vertex
+        line.broken = not line.tsm and start is not None and end is not None and (start.number, end.number) in breaks
     width, height = _place(layers)
     return _draw(layers, lines, width, height, title)
 
@@ -94,10 +102,10 @@ def layout(graph: Graph) -> tuple[list[list[Cell]], list[Line]]:
     return layers, lines
 
 
-def png(graph: Graph, title: str | None = None) -> bytes:
+def png(graph: Graph, title: str | None = None, breaks: Collection[Arc] = ()) -> bytes:
     """The picture as the bytes of a PNG file."""
     out = io.BytesIO()
-    picture(graph, title).savefig(out, format="png", dpi=150)
+    picture(graph, title, breaks).savefig(out, format="png", dpi=150)
     return out.getvalue()
 
 
@@ -239,7 +247,8 @@ def _draw(layers: list[list[Cell]], lines: list[Line], width: float, height: flo
         _arc(axes, line, lines)
     if title:
         axes.text(0, -top * 0.6, title, fontsize=FONT + 2, weight="bold", va="center")
-    _legend(axes, height + margin + foot / 2, [k for k in COLOURS if any(c.kind == k for c in cells)], any(line.tsm for line in lines))
+    kinds = [k for k in COLOURS if any(c.kind == k for c in cells)]
+    _legend(axes, height + margin + foot / 2, kinds, any(line.tsm for line in lines), any(line.broken for line in lines))
     return figure
 
 
@@ -279,6 +288,8 @@ def _arc(axes: Any, line: Line, lines: list[Line]) -> None:
     look: dict[str, Any] = dict(color=TSM, linestyle=(0, (4, 2.5)), linewidth=1.0) if line.tsm else dict(color=BUFFER, linewidth=1.1)
     style: dict[str, Any] = dict(arrowstyle="-|>", mutation_scale=9, zorder=2, shrinkA=0, shrinkB=0)
     axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), **style, **look))
+    if line.broken:
+        axes.plot([points[-1][0] - 0.2], [arriving], **BREAK)
 
 
 def _leaving(line: Line, lines: list[Line]) -> float:
@@ -308,7 +319,7 @@ def _last(line: Line, lines: list[Line]) -> float:
     return before.y if before.vertex is None else before.y + _leaving(line, lines)
 
 
-def _legend(axes: Any, y: float, kinds: list[str], tsm: bool) -> None:
+def _legend(axes: Any, y: float, kinds: list[str], tsm: bool, broken: bool) -> None:
     from matplotlib.patches import Rectangle
 
     x = 0.0
@@ -320,3 +331,7 @@ def _legend(axes: Any, y: float, kinds: list[str], tsm: bool) -> None:
     if tsm:
         axes.plot([x, x + 0.28], [y, y], color=TSM, linestyle=(0, (4, 2.5)), linewidth=1.0)
         axes.text(x + 0.35, y, TSM_MEANING, fontsize=FONT - 1, va="center", color="#4a5360")
+        x += 0.35 + len(TSM_MEANING) * LETTER * 0.9 + 0.2
+    if broken:
+        axes.plot([x + 0.1], [y], **BREAK)
+        axes.text(x + 0.27, y, "break point", fontsize=FONT - 1, va="center", color="#4a5360")

@@ -111,6 +111,12 @@ def select(rules: tuple[Rule, ...], view: View) -> Next:
     return EXIT
 
 
+def rule_name(rule: Rule) -> str:
+    """As the paper names it."""
+    names: dict[Rule, str] = {forward: "Forward", encore: "Encore", backtrack: "Backtrack", leave: "Exit"}
+    return names.get(rule, "Encore within a batch")
+
+
 def strategy_of(name: str, limit: int | None) -> Strategy:
     """By the name that SET execution.strategy takes, and the tuples that an operator may take at a time."""
     return BATCHED if name == "depth-first" and limit is not None else STRATEGIES[name]

@@ -11,6 +11,7 @@ from millstream.io.console import ConsoleSink
 from millstream.io.contract import DeadLetter, Part, Position, Reading, Sink, Source, Unit, Writer
 from millstream.io.file_sink import FileSink
 from millstream.io.files import FileSource, local_path
+from millstream.io.generator import GeneratorSource
 from millstream.io.letters import LetterBox
 from millstream.io.lists import ListSource
 from millstream.io.memory import MemorySink
@@ -24,8 +25,8 @@ SOURCES = ("file", "socket", "rate", "generator")
 SINKS = ("file", "console", "memory")
 
 __all__ = [
-    "ConsoleSink", "DeadLetter", "FileSink", "FileSource", "LetterBox", "ListSource", "MemorySink", "Part", "Position", "RateSource",
-    "Reading", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source", "read_table",
+    "ConsoleSink", "DeadLetter", "FileSink", "FileSource", "GeneratorSource", "LetterBox", "ListSource", "MemorySink", "Part", "Position",
+    "RateSource", "Reading", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source", "read_table",
 ]  # fmt: skip
 
 
@@ -43,6 +44,8 @@ def open_source(name: str, schema: pa.Schema, options: Mapping[str, str], place:
         if port is None:
             o.required("port")
         source = SocketSource(name, host, port or 0, line_reader(name, schema, o))
+    elif connector == "generator":
+        source = GeneratorSource.of(name, schema, o)
     else:
         source = RateSource.of(name, schema, o)
     o.done()

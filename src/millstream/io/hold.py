@@ -6,13 +6,16 @@ import fcntl
 import os
 
 from millstream.errors import SinkProblem
+from millstream.io.staging import writing
 
 
 class Hold:
     """By the kernel, which lets go when the process dies, however it dies; several runs may share a directory if all of them say so."""
 
     def __init__(self, owner: str, directory: str, *, shared: bool) -> None:
-        self._file: int | None = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        self._file: int | None = None
+        with writing(owner, directory):
+            self._file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(self._file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:

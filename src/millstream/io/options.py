@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -90,6 +91,21 @@ class Options:
             moment = moment.replace(tzinfo=UTC)
         since = moment - datetime(1970, 1, 1, tzinfo=UTC)
         return (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
+
+    def duration(self, name: str) -> int | None:
+        """A length of time, in microseconds."""
+        value = self.text(name)
+        if value is None:
+            return None
+        from millstream.language.durations import UNIT_HINT, microseconds  # here: readers of files need not load the language
+
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", value, re.ASCII)
+        if parts is None:
+            raise self.wrong(f"`{name}` is '{value}', not a length of time", UNIT_HINT)
+        try:
+            return microseconds(parts[1], parts[2])
+        except MillstreamError as problem:
+            raise self.wrong(f"`{name}`: {problem.message}", problem.hint) from None
 
     def character(self, name: str, default: str, empty: bool = False) -> str:
         value = self.text(name, default) or ""

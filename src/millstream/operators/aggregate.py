@@ -171,8 +171,11 @@ class RunningAggregate(UnaryOperator):
                 yield Due(0, column, least + 1)
 
     def _expire(self, mark: int, out: Output) -> None:
-        """Every group below the mark comes out and is forgotten."""
+        """Every group below the mark comes out and is forgotten; windows in the order of time."""
         groups = self.table.expire(mark) if mark != MAX_TIME else self.table.alive()
+        axis = self.table.axis(groups)
+        if (axis[1:] < axis[:-1]).any():
+            groups = groups[np.argsort(axis, kind="stable")]
         self._emit(groups, out)
         for table in self.seen.values():
             table.discard(table.expire(mark) if mark != MAX_TIME else table.alive())

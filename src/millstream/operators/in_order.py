@@ -38,6 +38,8 @@ class InOrder(Config):
     """The time of the output, where it has one; results leave in its order."""
     ordered: bool = True
     """False for a sort: the input is out of order, so that only its promises move its register, not its tuples."""
+    latent: tuple[int, ...] = ()
+    """Inputs with latent time: their tuples wait for nobody, and nobody waits for them."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,7 +56,7 @@ class InOrder(Config):
     def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
         """What waits goes when all inputs are there; what that leads to further on is the inner operator's to say."""
         if attribute == OUTPUT:
-            return (tuple(Due(port, time, mark) for port, time in enumerate(self.times)),)
+            return (tuple(Due(port, time, mark) for port, time in enumerate(self.times) if port not in self.latent),)
         return self.inner.ways(attribute, mark)
 
     def build(self, journal: bool = False) -> RunningInOrder:
@@ -99,6 +101,8 @@ class RunningInOrder(Operator):
         """Blocks that have come last and wait as they came; they go into a container when they are many, or when one is asked for."""
         self.buffers = [Buffer() for _ in config.schemas]
         self.inputs = Inputs([buffer.head() for buffer in self.buffers])
+        self.ordered = [port for port in range(len(config.schemas)) if port not in config.latent]
+        """The inputs that wait for each other."""
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -119,7 +123,7 @@ class RunningInOrder(Operator):
         earliest = min([self._earliest(port) for port in range(len(self.rows))])
         if earliest == MAX_TIME:
             return ()
-        return [port for port, names in enumerate(self.names) if self.registers.get(names.tsm, MIN_TIME) < earliest]
+        return [port for port in self.ordered if self.registers.get(self.names[port].tsm, MIN_TIME) < earliest]
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
         # What waits inside may go by what has come for it: more of those that wait would only wait, too.
@@ -160,9 +164,10 @@ class RunningInOrder(Operator):
                 self.registers[names.promised] = (*kept, punctuation)
 
     def _release(self) -> None:
-        """Tuples whose time no register is behind go on; simultaneous ones do not wait for each other."""
-        bound = min([self.registers.get(names.tsm, MIN_TIME) for names in self.names])
+        """Tuples whose time no register is behind go on, and latent ones; simultaneous ones do not wait for each other."""
+        least = min([self.registers.get(self.names[port].tsm, MIN_TIME) for port in self.ordered])
         for port, rows in enumerate(self.rows):
+            bound = MAX_TIME if port in self.config.latent else least
             fresh = self.fresh[port]
             if len(fresh) > MANY or any([each.low <= bound < each.high for each in fresh]):
                 self._store(port)

@@ -173,9 +173,9 @@ class JoinPromises:
         for band in self.config.bands:
             left = self.mark(LEFT, band.left)
             if band.high is not None:
-                marks[band.left] = min(left, _shift(right, -band.high))
+                marks[band.left] = min(left, shift(right, -band.high))
             if band.low is not None:
-                bound = max(bound, _shift(left, band.low))
+                bound = max(bound, shift(left, band.low))
         if self.config.axis is not None and self.config.kind in ("inner", "left"):
             marks[self.config.axis] = min(right, bound)
         if self.config.stamp is not None:
@@ -223,6 +223,6 @@ def _places(keys: pa.RecordBatch, values: pa.RecordBatch) -> Int64s:
     return places[table.lookup(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))]
 
 
-def _shift(mark: int, by: int) -> int:
+def shift(mark: int, by: int) -> int:
     """Move a mark, the ends of time stay where they are."""
     return mark if mark in (MIN_TIME, MAX_TIME) else mark + by

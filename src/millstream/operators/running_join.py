@@ -15,7 +15,7 @@ from millstream.operators.buffers import Inputs
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
 from millstream.operators.join_pairs import PairMaker
-from millstream.operators.join_promises import JoinPromises
+from millstream.operators.join_promises import JoinPromises, shift
 from millstream.state.keys import hash_columns
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
@@ -167,7 +167,7 @@ class RunningJoin(Operator):
         for band in self.config.bands if self.timed else ():
             mark = self.promises.mark(LEFT, band.left)
             if band.low is not None and mark > MIN_TIME:
-                bounds.append(mark + band.low)
+                bounds.append(shift(mark, band.low))
         return max(bounds)
 
     def _put_left(self, batch: pa.RecordBatch, mask: Mask, out: Output) -> None:

@@ -47,10 +47,14 @@ class Gate:
     promises about the columns that arrive. Only what it must remember across units is state.
     """
 
-    def __init__(self, guard: Guard, path: Sequence[Config], *, reports: bool = False, speaks: bool, journal: bool = False) -> None:
+    def __init__(
+        self, guard: Guard, path: Sequence[Config], entrance: int, *, reports: bool = False, speaks: bool, journal: bool = False
+    ) -> None:
         self.guard = guard
         self.stream: Stream = guard.stream
         self.path = path
+        self.entrance = entrance
+        """The vertex where the stream enters the graph."""
         self.reports = reports
         self.speaks = speaks
         """Among the gates of one crossing, the one that tells of tuples late by their time, which no bucket has alone."""
@@ -78,10 +82,10 @@ class Gate:
         """The mark that the stream's own tuples have led to, without enabling timestamps."""
         return int(self.registers.get("tuples' mark", MIN_TIME))
 
-    def learn(self, other: Gate) -> None:
+    def learn(self, registers: Registers) -> None:
         """Know what another gate of the same stream knows, between two units."""
-        for name in other.registers:
-            self.registers[name] = copy.deepcopy(other.registers[name])  # it may grow
+        for name in registers:
+            self.registers[name] = copy.deepcopy(registers[name])  # it may grow
 
     def promises(self) -> tuple[Punctuation, ...]:
         """All that the stream has promised so far, as it is told behind the gate."""

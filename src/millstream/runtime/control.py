@@ -7,9 +7,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from millstream.errors import MillstreamError, SetupProblem
+from millstream.language.text import fill
 
 LOOK = 0.5
 """Seconds between two looks into a directory of changes."""
@@ -24,6 +26,14 @@ class Request:
     file: str | None = None
     done: threading.Event = field(default_factory=threading.Event)
     problem: BaseException | None = None
+    given: str = ""
+    """What was asked for, before variables were filled in."""
+
+    def fill(self) -> None:
+        """Fill in variables: who makes the change again must not depend on what they are then."""
+        self.given = self.given or self.text
+        with suppress(MillstreamError):  # whoever reads it says what is wrong
+            self.text, self.variables = fill(self.text, self.variables, self.file).filled, {}
 
     def finish(self, problem: BaseException | None = None) -> None:
         self.problem = problem
@@ -42,13 +52,15 @@ class Control:
         if directory is not None and not os.path.isdir(directory):
             raise SetupProblem(f"there is no directory {directory} to take changes from", hint="make it, or leave --control out")
         self.directory, self.variables, self.say = directory, dict(variables or {}), say
-        self.taken: set[str] = set()
+        self.taken: dict[str, str] = {}
+        """The files that were looked at, whatever came of them, with what was in them."""
         self._waiting: deque[Request] = deque()
         self._asked: set[Request] = set()
         """Those whose asker waits for an answer, be they taken in or not."""
         self._lock = threading.Lock()
         self._closed = False
         self._looked = 0.0
+        self._said: set[str] = set()
 
     def ask(self, text: str, variables: Mapping[str, str] | None = None) -> None:
         """Wait until a change has taken effect; raises what is wrong with it, and then nothing has changed."""
@@ -82,7 +94,7 @@ class Control:
                 effected = change(request)
             except MillstreamError as problem:
                 if request.file is not None:
-                    self.say(f"{problem}; nothing was changed by it")
+                    self.say(f"nothing was changed by {request.file}: {_without(str(problem), request.file)}")
                 request.finish(problem)
             else:
                 if effected:
@@ -95,17 +107,26 @@ class Control:
         try:
             names = sorted(name for name in os.listdir(self.directory) if name.endswith(".sql") and not name.startswith("."))
         except OSError as error:
-            raise SetupProblem(f"can not read the changes in {self.directory}: {error.strerror}") from error
+            names = []
+            self._say_once(self.directory, f"no changes can be taken from {self.directory}: {error.strerror}")
         for name in names:
-            if name in self.taken:
-                continue
-            self.taken.add(name)
             path = os.path.join(self.directory, name)
             try:
                 with open(path, encoding="utf-8") as file:
-                    self._waiting.append(Request(file.read(), self.variables, path))
+                    text = file.read()
             except (OSError, UnicodeDecodeError) as error:
-                self.say(f"can not read {path}: {error}; nothing was changed by it")
+                self._say_once(path, f"nothing was changed by {path}: it can not be read: {error}")
+                continue
+            if name not in self.taken:
+                self.taken[name] = text
+                self._waiting.append(Request(text, self.variables, path))
+            elif self.taken[name] != text:
+                self._say_once(path + text, f"{path} is another one than was taken before under this name; give it a new name")
+
+    def _say_once(self, what: str, line: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            self.say(line)
 
     def close(self) -> None:
         """The run is over: whoever still waits is told so."""
@@ -115,6 +136,11 @@ class Control:
             if not request.done.is_set():
                 request.finish(_over())
         self._waiting.clear()
+
+
+def _without(text: str, file: str) -> str:
+    """What is wrong, without the name of the file before its place."""
+    return text.removeprefix(file).removeprefix(":").lstrip()
 
 
 def _over() -> MillstreamError:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.graph.breaks import break_points, fragments, paths
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Vertex
 from millstream.graph.rules import EXIT, Next, Rule, Strategy, select, strategy_of
 from millstream.graph.table import Arc, StateTable
 from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
-from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import Gauge, OperatorMetrics
 from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers

@@ -15,6 +15,7 @@ from millstream.core.letters import DeadLetter
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.errors import PlanProblem
 from millstream.graph.cut import INGEST, Crossing, Cut, cut
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph
 from millstream.io.contract import Sink, Source, Unit
 from millstream.kernels.partition import bucket_of, partition_rows
@@ -24,12 +25,11 @@ from millstream.progress.arrivals import Step
 from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
-from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
 from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
-from millstream.runtime.stage import RunningStage
+from millstream.runtime.stage import GATE, RunningStage
 from millstream.runtime.visible import to_visible
 from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
@@ -73,9 +73,16 @@ class HostedProgram:
         if cut_.stages > self.stages:
             hint = f"start it with SET execution.stages = {cut_.stages}"
             raise PlanProblem(f"this needs {cut_.stages} stages, and the run has {self.stages}", hint=hint)
-        return replace(
+        made = replace(
             self, cut=cut_, sources=tuple(sources), sinks=tuple(sinks), execution=execution, edition=self.edition + 1, _ingests={}
         )
+        made.totals = self.totals  # what operators have done stays done
+        return made
+
+    @property
+    def entrances(self) -> dict[str, int]:
+        """Of each stream the vertex where it enters: one that was left and is read again enters elsewhere, and begins anew."""
+        return {v.config.stream.name: v.number for v in self.cut.graph.sources}  # type: ignore[attr-defined]
 
     @cached_property
     def notices(self) -> Notices:
@@ -275,10 +282,14 @@ class HostedStage:
             rows, pieces = pickle.loads(segment)
             self.ledger.add(number, rows, len(segment), self._apart(pieces))
             for name, piece in pieces.items():
-                if name in logs:
-                    logs[name].append((number, piece))
+                if name in state or name.startswith(GATE):
+                    logs.setdefault(name, []).append((number, piece))
         for name, container in state.items():
-            container.restore(logs[name])
+            container.restore(logs.pop(name))
+        for name, log in logs.items():
+            registers = Registers(journal=True)
+            registers.restore(log)
+            self.running.remember(name, registers)
 
     def _apart(self, pieces: Mapping[str, bytes]) -> int:
         """Bytes of a segment that are of registers."""
@@ -293,6 +304,11 @@ class HostedStage:
         for name, each in (*self.running.state.items(), (LEDGER, self.ledger)):
             if name in contents:
                 vars(each).update(contents[name])
+        for name in contents.keys() - self.running.state.keys():
+            if name.startswith(GATE):
+                registers = Registers(journal=True)
+                vars(registers).update(contents[name])
+                self.running.remember(name, registers)
 
 
 def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:

@@ -7,10 +7,14 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
 
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.errors import MillstreamError, PlanProblem, SinkProblem
+from millstream.errors import MillstreamError, Place, PlanProblem, SinkProblem
 from millstream.graph.build import GraphBuilder
+from millstream.graph.execution import CHANGEABLE, Execution
 from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
 from millstream.io.contract import Sink, Source
@@ -23,10 +27,9 @@ from millstream.pipeline import Pipeline
 from millstream.plan.bind import bind_insert
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.checkpoint import Checkpoint
-from millstream.runtime.execution import CHANGEABLE, Execution
 from millstream.runtime.facts import Facts
 from millstream.runtime.visible import visible
-from millstream.settings import Settings
+from millstream.settings import SETTINGS, Settings
 
 
 @dataclass
@@ -43,36 +46,38 @@ class Launch:
     facts: Facts
     """What a checkpoint must agree with: the graph before any change."""
     checkpoint: Checkpoint | None = None
-    holds: list[Hold] = field(default_factory=list)
+    holds: dict[int, Hold] = field(default_factory=dict)
+    """By the number of a sink."""
 
     @classmethod
     def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
         """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
         if checkpoint is None:
-            return cls._prepared(pipeline, None)._held()
+            launch = cls._prepared(pipeline, None)
+            launch.guard()
+            return launch
         held = Checkpoint.open(checkpoint)
         try:
             launch = cls._prepared(pipeline, held)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
-            launch._held()
+            launch.guard()
         except BaseException:
             held.close()
             raise
         return launch
 
-    def _held(self) -> Launch:
+    def guard(self) -> None:
         """Keep other runs away from what this one writes to."""
         try:
-            self.holds = [sink.hold() for sink in self.sinks if isinstance(sink, FileSink)]
+            self.holds |= self._hold()
         except BaseException:
             self.close()
             raise
-        return self
 
     def close(self) -> None:
         """The run is over, or will not be."""
-        for hold in self.holds:
+        for hold in self.holds.values():
             hold.release()
         if self.checkpoint is not None:
             self.checkpoint.close()
@@ -83,10 +88,11 @@ class Launch:
         builder = pipeline.builder()
         graph = builder.graph
         sources, sinks = _sources(graph, {}), _sinks(graph, [], run)
-        _keep_apart(sources.values(), sinks)
-        Execution.of(pipeline.settings).check(graph)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
-        return cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, Facts.of(graph), checkpoint)
+        made = cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, Facts.of(graph), checkpoint)
+        made.check()
+        Execution.of(pipeline.settings).check(graph)
+        return made
 
     def change(
         self,
@@ -94,26 +100,87 @@ class Launch:
         variables: Mapping[str, str] | None = None,
         file: str | None = None,
         fits: Callable[[Launch], None] = lambda changed: None,
+        *,
+        again: bool = False,
     ) -> None:
-        """Take in statements while the run goes on. A text that is wrong anywhere changes nothing, nor does one that does not fit."""
+        """Take in statements while the run goes on. A text that is wrong anywhere changes nothing, nor does one that does not fit.
+
+        `again`: it was taken in by an earlier life of the run, and what it reads and writes may not be there any more (see `check`).
+        """
         pipeline, builder = self.pipeline.copy(), self.builder.copy()
-        for statement in parse(text, variables=variables, file=file):
+        statements = parse(text, variables=variables, file=file)
+        if not statements:
+            raise PlanProblem("there is no statement in it", hint="write INSERT, DROP QUERY or SET")
+        for statement in statements:
             try:
                 _change(statement, pipeline, builder)
             except MillstreamError as problem:
                 raise problem.at(statement.place) from None
+        builder.settle(len(self.sinks))
         graph, run = builder.graph, None if self.checkpoint is None else self.checkpoint.run
         if not graph.vertices:
             raise PlanProblem("no query would be left", hint="stop the run instead")
         Execution.of(pipeline.settings).check(graph, Execution.of(self.settings))
+        pipeline.settings.set("execution.breaks", Execution.of(pipeline.settings).breaks_of(graph))
         sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run, self.builder.next)
-        _keep_apart(sources.values(), sinks[len(self.sinks) :])
-        _keep_apart((source for name, source in sources.items() if name not in self.sources), sinks)
         changed = replace(self, graph=graph, sources=sources, sinks=sinks, settings=pipeline.settings, pipeline=pipeline, builder=builder)
-        fits(changed)
-        self.holds += [sink.hold() for sink in sinks[len(self.sinks) :] if isinstance(sink, FileSink)]
+        changed.holds = {}
+        if not again:
+            changed.check(self)
+            changed.holds = changed._hold(self)
+        try:
+            fits(changed)
+        except BaseException:
+            for hold in changed.holds.values():
+                hold.release()
+            raise
+        self.holds |= changed.holds
         self.graph, self.sources, self.sinks = graph, sources, sinks
         self.pipeline, self.builder, self.settings = pipeline, builder, pipeline.settings
+
+    def check(self, before: Launch | None = None) -> None:
+        """What it reads and writes, but for what was checked before."""
+        known = {} if before is None else before.sources
+        fresh = [self.sinks[config.number] for config in self._fresh(before)]
+        for v in self.graph.sources:
+            stream: Stream = v.config.stream  # type: ignore[attr-defined]
+            if stream.name not in known:
+                _check(stream.place, self.sources[stream.name].check)
+                _keep_apart([self.sources[stream.name]], self.sinks)
+        for config, sink in zip(self._fresh(before), fresh, strict=True):
+            _check(config.sink.place, partial(sink.check, visible(config.schema)))
+        _keep_apart(self.sources.values(), fresh)
+
+    def _fresh(self, before: Launch | None) -> list[Deliver]:
+        """The queries that a change has brought, by where they write."""
+        first = 0 if before is None else before.builder.next
+        found = itertools.takewhile(lambda v: v.number >= first, reversed(self.graph.sinks))
+        return [v.config for v in reversed(list(found)) if isinstance(v.config, Deliver)]
+
+    def _hold(self, before: Launch | None = None) -> dict[int, Hold]:
+        """Keep other runs away from what is written to; from all of it, or from nothing."""
+        made: dict[int, Hold] = {}
+        known = self.holds if before is None else before.holds
+        try:
+            for config in self._fresh(before):
+                sink = self.sinks[config.number]
+                if isinstance(sink, FileSink) and config.number not in known and config.number not in made:
+                    made[config.number] = sink.hold()
+        except BaseException:
+            for hold in made.values():
+                hold.release()
+            raise
+        return made
+
+    def let_go(self) -> None:
+        """Of sinks that nobody writes to any more: another run may."""
+        for number in self.holds.keys() - self.schemas.keys():
+            self.holds.pop(number).release()
+
+    @property
+    def schemas(self) -> dict[int, pa.Schema]:
+        """Of what is written to each sink, by its number; of those that somebody writes to."""
+        return {v.config.number: v.config.schema for v in self.graph.sinks if isinstance(v.config, Deliver)}
 
     def written(self, counts: Mapping[int, int]) -> dict[str, int]:
         """Tuples by sink name."""
@@ -152,7 +219,7 @@ def _change(statement: Statement, pipeline: Pipeline, builder: GraphBuilder) -> 
             builder.drop(statement.sink)
         case Explain():
             raise PlanProblem("a run explains nothing", hint="use `millstream explain`")
-        case SetOption() if statement.name not in CHANGEABLE:
+        case SetOption() if statement.name in SETTINGS and statement.name not in CHANGEABLE:
             raise PlanProblem(f"{statement.name} can not be changed while queries run", hint=f"what can is {', '.join(CHANGEABLE)}")
         case _:
             pipeline.add(statement)
@@ -172,7 +239,7 @@ def _sinks(graph: Graph, known: Sequence[Sink], run: str | None, first: int = 0)
         config = vertex.config
         assert isinstance(config, Deliver)
         if config.number == len(found):
-            found.append(_sink(config.sink, config.schema, run))
+            found.append(_sink(config.sink, run))
     return found
 
 
@@ -188,25 +255,24 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
 
 
 def _source(stream: Stream) -> Source:
-    source: Source = (
-        stream.source if stream.source is not None else open_source(stream.name, stream.read_schema, stream.options, stream.place)
-    )
-    try:
-        source.check()
-    except MillstreamError as problem:
-        raise problem.at(stream.place) from None
-    return source
+    if stream.source is not None:
+        given: Source = stream.source
+        return given
+    return open_source(stream.name, stream.read_schema, stream.options, stream.place)
 
 
-def _sink(entry: SinkEntry, schema: object, run: str | None) -> Sink:
+def _sink(entry: SinkEntry, run: str | None) -> Sink:
     sink: Sink = entry.sink if entry.sink is not None else open_sink(entry.name, entry.options, entry.place)
     if run is not None and isinstance(sink, FileSink) and "run" not in entry.options:
         sink = sink.with_run(run)
-    try:
-        sink.check(visible(schema))
-    except MillstreamError as problem:
-        raise problem.at(entry.place) from None
     return sink
+
+
+def _check(place: Place | None, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except MillstreamError as problem:
+        raise problem.at(place) from None
 
 
 def _letters_path(settings: Settings, sinks: list[Sink]) -> str:

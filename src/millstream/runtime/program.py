@@ -12,7 +12,8 @@ from millstream.runtime.gauges import Gauge
 
 StreamState = Mapping[str, Any]
 """How far a stream is, as an offset has it: {"at": the source's position, "units": units taken so far, "clock": when the last of them
-was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "ended": bool}"""
+was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "ended": bool,
+"entrance": the vertex where it enters the graph}"""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from millstream.core.clock import Clock
 from millstream.errors import MillstreamError
 from millstream.graph.cut import cut
+from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
 from millstream.io import FileSink, FileSource
 from millstream.io.contract import DeadLetter, Limits, Source
@@ -19,7 +20,6 @@ from millstream.operators.buffers import microseconds
 from millstream.runtime import scratch
 from millstream.runtime.checkpoint import Checkpoint
 from millstream.runtime.control import Control, Request
-from millstream.runtime.execution import Execution
 from millstream.runtime.launch import Launch
 from millstream.runtime.meter import Meter
 from millstream.runtime.status import Status
@@ -53,8 +53,8 @@ def run_local(
     meter = Meter()
 
     def change(request: Request) -> bool:
-        launch.change(request.text, request.variables, request.file)
-        run.change(launch.graph, launch.sources, launch.sinks, Execution.of(launch.settings))
+        launch.change(request.text, request.variables, request.file, run.change)
+        launch.let_go()
         return True
 
     def status(p: Progress) -> Status:

@@ -9,6 +9,7 @@ from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import SEQUENCE
 from millstream.graph.cut import INGEST, Crossing, Cut
+from millstream.graph.execution import Execution
 from millstream.graph.graph import Vertex
 from millstream.operators.contract import Container
 from millstream.operators.edges import Deliver, Enter
@@ -16,9 +17,10 @@ from millstream.operators.promises import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
 from millstream.progress.guard import Guard, reporters
-from millstream.runtime.execution import Execution
 from millstream.runtime.executor import Executor
+from millstream.state.registers import Registers
 
+GATE = "gate "
 Emit = Callable[[int, Block], None]
 
 
@@ -58,6 +60,8 @@ class RunningStage:
         own = execution.by_operator(cut.graph)
         self.read_by_number = _read_by_number(members)
         """Producers whose arrival numbers somebody reads, or has read."""
+        self.former: dict[int, Registers] = {}
+        """By the vertex of their source, what gates knew that have gone."""
         self.executor = Executor(members, self._outlet, self.outlets, execution=execution, strategies=own, journal=journal)
 
     def _delivers(self, vertex: int) -> list[Deliver]:
@@ -79,7 +83,8 @@ class RunningStage:
                 continue
             if number not in self.gates:
                 guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]
-                self.gates[number] = Gate(guard, path, speaks=self.bucket == 0, journal=self.journal)
+                entrance = cut.path(crossing.producer)[0].number
+                self.gates[number] = Gate(guard, path, entrance, speaks=self.bucket == 0, journal=self.journal)
             self.gates[number].reports = reports[self.gates[number].stream.name] == number
 
     # -- change while it runs -------------------------------------------------------------------------------------
@@ -118,15 +123,15 @@ class RunningStage:
         return gone, fresh
 
     def welcome(self) -> None:
-        """Gates that have come later than others of their stream learn what those know, and tell it behind them.
+        """Gates that have come later than others of their stream learn what those know or knew, and tell it behind them.
 
         For a bucket of a cut graph, where each consumer has a gate of its own (`cut`).
         """
-        knowing = {gate.stream.name: gate for gate in self.gates.values() if len(gate.registers)}
+        knowing = self.former | {gate.entrance: gate.registers for gate in self.gates.values() if len(gate.registers)}
         for crossing in self.cut.into(self.stage):
             gate = self.gates.get(crossing.number)
-            if gate is not None and not len(gate.registers) and gate.stream.name in knowing:
-                gate.learn(knowing[gate.stream.name])
+            if gate is not None and not len(gate.registers) and gate.entrance in knowing:
+                gate.learn(knowing[gate.entrance])
                 self._put(crossing, Block(empty_batch(self.cut.graph[crossing.producer].config.schema), gate.promises()))
         self.executor.run()
 
@@ -190,10 +195,14 @@ class RunningStage:
             found[gate.stream.name] = max(found.get(gate.stream.name, mark), mark)
         return found
 
+    def remember(self, name: str, registers: Registers) -> None:
+        """What a gate knew that has gone; others of its stream may come in its place."""
+        self.former[int(name.rpartition(" of ")[2])] = registers
+
     @property
     def state(self) -> dict[str, Container]:
         """By the names under which a journal keeps them."""
-        gates = {f"gate {n}": self.gates[n].registers for n in sorted(self.gates)}
+        gates = {f"{GATE}{n} of {self.gates[n].entrance}": self.gates[n].registers for n in sorted(self.gates)}
         gathers = {f"gather {n}": self.gathers[n].registers for n in sorted(self.gathers)}
         return {**gates, **gathers, **self.executor.state}
 

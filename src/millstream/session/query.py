@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 import html
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
 from millstream.core.letters import DeadLetter
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, NameProblem
 from millstream.io import MemorySink
-from millstream.pipeline import Pipeline
-from millstream.plan import nodes
+from millstream.pipeline import explained
 from millstream.runtime.control import Control
+from millstream.runtime.launch import Launch
 from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
@@ -60,15 +60,8 @@ class Pictured:
 class Query(Pictured):
     """One query in a thread of its own, with its answer in memory. Use it in a `with` block to stop it at the end."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        queries: Sequence[nodes.Insert],
-        sink: MemorySink,
-        letters: LetterList,
-        run: Run,
-    ) -> None:
-        self._pipeline, self._queries, self._sink, self._letters = pipeline, queries, sink, letters
+    def __init__(self, launch: Launch, letters: LetterList, run: Run) -> None:
+        self._launch, self._letters = launch, letters
         self._stop = threading.Event()
         self._control = Control()
         self._status = Status()
@@ -108,8 +101,10 @@ class Query(Pictured):
         return list(self._letters.letters)
 
     def explain(self, form: str = "logical") -> Plan:
-        """The plan as `logical`, `graph` or `spark`."""
-        return Plan(self._pipeline.explain(form, self._queries))
+        """The plan of what runs now as `logical`, `graph` or `spark`."""
+        if form == "logical":
+            return Plan(self._launch.pipeline.explain(form))
+        return Plan(explained(form, self._launch.graph, self._launch.settings))
 
     def stop(self) -> None:
         """Finish what is in hand, and raise what went wrong, if something did."""
@@ -123,12 +118,18 @@ class Query(Pictured):
             raise self._problem
         return self
 
-    def to_arrow(self) -> pa.Table:
-        """The answer so far; the whole one after `wait`."""
+    def to_arrow(self, sink: str | None = None) -> pa.Table:
+        """The answer so far, the whole one after `wait`; or what a memory sink got that a change has brought."""
         if self._problem is not None:
             raise self._problem
-        table = self._sink.to_arrow()
-        return table if table.schema.names else visible(self._queries[0].schema).empty_table()
+        sinks = {each.name.lower(): (number, each) for number, each in enumerate(self._launch.sinks)}
+        if sink is not None and sink.lower() not in sinks:
+            raise NameProblem.unknown("sink", sink, [each.name for _, each in sinks.values()])
+        number, found = sinks[sink.lower()] if sink is not None else (0, self._launch.sinks[0])
+        if not isinstance(found, MemorySink):
+            raise NameProblem(f"sink {found.name} holds nothing in memory", hint="only sinks with connector = 'memory' are kept")
+        table = found.to_arrow()
+        return table if table.schema.names else visible(self._launch.schemas[number]).empty_table()
 
     def __enter__(self) -> Self:
         return self
@@ -143,4 +144,4 @@ class Query(Pictured):
         return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
 
     def _graph(self) -> Graph:
-        return self._pipeline.sketched(self._queries)
+        return self._launch.graph

@@ -164,4 +164,4 @@ class Session:
         def run(stop: threading.Event, on_status: Callable[[Status], None], control: Control) -> Status:
             return self.run(launch=launch, stop=stop, on_status=on_status, control=control)
 
-        return Query(alone, [insert], sink, letters, run)
+        return Query(launch, letters, run)

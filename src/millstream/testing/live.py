@@ -9,11 +9,11 @@ import pyarrow as pa
 from millstream.core.clock import ManualClock
 from millstream.core.letters import DeadLetter
 from millstream.errors import NameProblem
+from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
 from millstream.language.durations import microseconds
 from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
-from millstream.runtime.execution import Execution
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
 from millstream.runtime.visible import visible
@@ -73,9 +73,7 @@ class Live:
 
     def change(self, text: str) -> None:
         """Statements take effect, as `query.change` has it; a sink that they create must be in memory."""
-        launch = self._launch
-        launch.change(text)
-        self._run.change(launch.graph, launch.sources, launch.sinks, Execution.of(launch.settings))
+        self._launch.change(text, fits=self._run.change)
         self._settle()
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
@@ -103,7 +101,7 @@ class Live:
         return found
 
     def _settle(self) -> None:
-        while self._run.step():
+        while self._run.step() or self._run.enabled:
             pass
         for writer in self._run.writers.values():
             writer.flush()

@@ -17,12 +17,14 @@ Names = set[str]
 
 
 def prune_columns(plans: Sequence[Node], *, in_order: bool = False) -> list[Node]:
-    """With `in_order` the times stay by which unions and joins wait for order."""
+    """With `in_order` the times stay by which unions and joins wait for order, and by which their results are in order."""
     needed: dict[Node, Names] = {}
     nodes = _consumers_first(plans)
     for plan in plans:
         needed.setdefault(plan, set()).update(name for name in plan.schema.names if not is_hidden(name))
     for node in nodes:
+        if in_order and _waits(node) and node.time in node.schema.names:
+            needed[node].add(str(node.time))
         for child, names in zip(node.inputs, _wants(node, needed[node], in_order), strict=True):
             needed.setdefault(child, set()).update(names & set(child.schema.names))
     pruned: dict[Node, Node] = {}
@@ -59,10 +61,15 @@ def _only(node: Node, needed: Names) -> Node:
 
 def _wants(node: Node, needed: Names, in_order: bool) -> list[Names]:
     asked = _asks(node, needed)
-    waits = isinstance(node, Join) or (isinstance(node, Union) and node.time is not None)
-    if in_order and waits and all(child.time in child.schema.names for child in node.inputs):
+    if in_order and _waits(node):
         return [names | {str(child.time)} for child, names in zip(node.inputs, asked, strict=True)]
     return asked
+
+
+def _waits(node: Node) -> bool:
+    """Whether tuples wait for order before it, where they do."""
+    joins = isinstance(node, Join) or (isinstance(node, Union) and node.time is not None)
+    return joins and all(child.time in child.schema.names for child in node.inputs)
 
 
 @singledispatch

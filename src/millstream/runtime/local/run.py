@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,13 +15,13 @@ from millstream.core.clock import Clock, SystemClock
 from millstream.core.letters import DeadLetter
 from millstream.graph.components import Components
 from millstream.graph.cut import Cut
+from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
-from millstream.graph.graph import Graph, Vertex
+from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
 from millstream.io.contract import Sink, Source, Writer
 from millstream.operators.edges import Deliver
 from millstream.progress.demand import Demand, called
-from millstream.runtime.execution import Execution
 from millstream.runtime.gauges import OperatorMetrics
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
@@ -28,6 +29,9 @@ from millstream.runtime.local.scheduler import Component, Scheduler
 from millstream.runtime.spent import READ, SINK, WORK, Watch
 from millstream.runtime.stage import RunningStage
 from millstream.runtime.visible import to_visible, visible
+
+if TYPE_CHECKING:
+    from millstream.runtime.launch import Launch
 
 IDLE = 0.002, 0.01
 """Seconds to sleep when no source has anything new: at first, and at most after some silence."""
@@ -76,13 +80,16 @@ class LocalRun:
         self.batch_size = batch_size
         self.by_name: dict[str, Feed] = {}
         self.scheduler = Scheduler()
-        self.schemas: dict[int, pa.Schema] = {}
+        self.schemas: dict[int, pa.Schema] = {v.config.number: v.config.schema for v in graph.sinks}  # type: ignore[attr-defined]
         self.graph = graph
         self.components = Components(graph.vertices)
-        self._describe(graph.vertices)
         self.names: dict[int, str] = {}
         self.writers: dict[int, Writer] = {}
+        self.opened: dict[int, int] = {}
+        """How often each sink was, by its number."""
         self._follow(cut, sources, execution)
+        self.enabled = False
+        """Whether the last step has made enabling timestamps: these may let something go that waits for others."""
         self.progress = Progress()
         self.watch = Watch()
         self.began = time.monotonic()
@@ -90,11 +97,6 @@ class LocalRun:
     @property
     def feeds(self) -> list[Feed]:
         return list(self.by_name.values())
-
-    def _describe(self, vertices: Iterable[Vertex]) -> None:
-        for v in vertices:
-            if isinstance(v.config, Deliver):
-                self.schemas[v.config.number] = v.config.schema
 
     def _follow(self, cut: Cut, sources: dict[str, Source], execution: Execution) -> None:
         """Read the streams of this graph, and share the time among its components."""
@@ -108,38 +110,65 @@ class LocalRun:
                 feeds[stream.name] = old
             else:
                 feeds[stream.name] = Feed(Ingest(cut, vertex.number, sources[stream.name], self.batch_size), self.clock)
+        for name, old in self.by_name.items():
+            if feeds.get(name) is not old:
+                old.source.close()
         self.by_name = feeds
         weights = execution.weights_of(graph, self.components)
-        known = {feed: component for component in self.scheduler.components for feed in component.feeds}
         parts: dict[int, list[Feed]] = {}
         for feed in self.feeds:
             parts.setdefault(self.components.of(feed.ingest.vertex), []).append(feed)
-        self.scheduler = Scheduler([self._component(feeds, weights.get(first, 1), known) for first, feeds in parts.items()])
+        self.scheduler = self.scheduler.changed([(feeds, weights.get(first, 1)) for first, feeds in parts.items()])
 
-    def _component(self, feeds: list[Feed], weight: int, known: dict[Feed, Component]) -> Component:
-        """One that there was goes on with the time it has had."""
-        return Component(feeds, weight, max((known[feed].turn for feed in feeds if feed in known), default=0.0) * weight)
+    def change(self, launch: Launch) -> None:
+        """Between two steps: go on with another graph. Operators that stay keep their state; new queries see what comes from now on.
 
-    def change(self, graph: Graph, sources: dict[str, Source], sinks: list[Sink], execution: Execution) -> None:
-        """Between two steps: go on with another graph. Operators that stay keep their state; new queries see what comes from now on."""
+        Sinks that can not be opened change nothing.
+        """
+        graph, execution = launch.graph, Execution.of(launch.settings)
+        self.open(graph, launch.sinks)
         cut = whole(graph)
         gone, fresh = self.stage.change(cut, execution)
         if gone:
             self.components = Components(graph.vertices)
         else:
             self.components.add(fresh)
-        self._describe(fresh)
         self.graph, self.names = graph, {}
-        self._follow(cut, sources, execution)
-        self.current, self.sinks = None, sinks
-        self.open()
+        self._follow(cut, launch.sources, execution)
+        self.current = None
         self.stage.run()
+        if gone:
+            for number in self.writers.keys() - {v.config.number for v in graph.sinks}:  # type: ignore[attr-defined]
+                self._shut(number)
 
-    def open(self) -> None:
-        """Begin to write to the sinks that are not written to yet."""
-        for number, sink in enumerate(self.sinks):
-            if number not in self.writers:
-                self.writers[number] = sink.writer(visible(self.schemas[number]), "00000", None)
+    def open(self, graph: Graph | None = None, sinks: list[Sink] | None = None) -> None:
+        """Begin to write to the sinks of a graph that are not written to yet."""
+        made: dict[int, Writer] = {}
+        schemas: dict[int, pa.Schema] = {}
+        try:
+            for v in reversed((graph or self.graph).sinks):
+                assert isinstance(v.config, Deliver)
+                number = v.config.number
+                if number in self.writers or number in made:
+                    if graph is not None and v.number in self.graph.by_number:
+                        break  # those before it have been there
+                    continue
+                schemas[number] = v.config.schema
+                part = f"{self.opened.get(number, 0):05d}"  # one that is opened again does not write over what is there
+                made[number] = (sinks or self.sinks)[number].writer(visible(v.config.schema), part, None)
+        except BaseException:
+            for writer in made.values():
+                writer.abort()
+            raise
+        self.sinks = self.sinks if sinks is None else sinks
+        self.writers |= made
+        self.schemas |= schemas
+        for number in made:
+            self.opened[number] = self.opened.get(number, 0) + 1
+
+    def _shut(self, number: int) -> None:
+        self.writers.pop(number).close()
+        self.sinks[number].finish()
 
     def run(
         self,
@@ -169,9 +198,8 @@ class LocalRun:
                     time.sleep(pause)
                 pause = min(1.5 * pause, IDLE[1]) if idle else IDLE[0]
             self._flush()
-            for number, writer in self.writers.items():
-                writer.close()
-                self.sinks[number].finish()
+            for number in list(self.writers):
+                self._shut(number)
             return self.report()
         except BaseException:
             for writer in self.writers.values():
@@ -180,6 +208,7 @@ class LocalRun:
 
     def step(self) -> bool:
         """Let one component read a piece and run until nothing can move; False when nothing was there to read."""
+        self.enabled = False
         asleep: list[Component] = []
         for component in self.scheduler.turns():
             began = self.stage.executor.book.now()
@@ -208,6 +237,7 @@ class LocalRun:
     def _enable(self, silent: list[Feed]) -> None:
         """Silent streams that hold something back are asked for enabling timestamps, though others may go on."""
         for piece in self._enabling(silent):
+            self.enabled = True
             self._take(piece)
 
     def _wait(self) -> None:

@@ -28,6 +28,22 @@ class Scheduler:
         self.components = list(components)
         self.awake: set[Component] = set()
 
+    def changed(self, parts: Sequence[tuple[list[Feed], float]]) -> Scheduler:
+        """Other components, as streams and a weight each: those with streams that were there go on where they were.
+
+        A new one begins with the least of those that are awake: it has no claim to the time before it came.
+        """
+        known = {feed: component for component in self.components for feed in component.feeds}
+        least = min((component.turn for component in self.awake), default=max((c.turn for c in self.components), default=0.0))
+        made = Scheduler()
+        for feeds, weight in parts:
+            before = {known[feed] for feed in feeds if feed in known}
+            component = Component(feeds, weight, max((each.turn for each in before), default=least) * weight)
+            made.components.append(component)
+            if before & self.awake:
+                made.awake.add(component)
+        return made
+
     def turns(self) -> list[Component]:
         """In the order in which they should be asked for something to do."""
         return sorted(self.components, key=lambda component: component.turn)

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from millstream.errors import PlanProblem, SetupProblem
+from millstream.errors import MillstreamError, PlanProblem, SetupProblem
+from millstream.graph.execution import Execution
 from millstream.io import FileSink
 from millstream.io.contract import Source
 from millstream.runtime.control import Control, Request
-from millstream.runtime.execution import Execution
 from millstream.runtime.hosted import HostedProgram
 from millstream.runtime.launch import Launch
 
@@ -34,26 +34,41 @@ class Changing:
     """The changes that have led to the program as it is."""
     left: list[Request] = field(default_factory=list)
     """Those of an earlier life of the run that no micro-batch was planned with."""
+    refused: list[Request] = field(default_factory=list)
+    """Those in which something was wrong: nobody asks for them again."""
 
     def catch_up(self, edition: int) -> None:
         """Become what the last micro-batch that was planned ran under; changes that were asked for after it are asked for again."""
-        for number, request in enumerate(self._written()):
+        for request, refused in self._written():
             if request.file is not None:
-                self.control.taken.add(os.path.basename(request.file))
-            if number < edition:
-                self._change(request)
+                self.control.taken[os.path.basename(request.file)] = request.given
+            if refused:
+                self.refused.append(request)
+            elif len(self.made) < edition:
+                self._change(request, again=True)
             else:
                 self.left.append(request)
                 self.control.again(request)
         if self.program.edition != edition:
             said = f"the checkpoint has lost how its queries were changed: {self.log} lists {self.program.edition} of {edition} changes"
             raise SetupProblem(said, hint="bring the file back, or start with a new checkpoint")
+        if self.made:
+            self.launch.check()
+            self.launch.guard()
+            self._begin(self.launch)
+            names = [os.path.basename(request.file) if request.file is not None else "from Python" for request in self.made]
+            self.control.say(f"goes on as it was changed before: {', '.join(names)}")
 
     def between(self, publish: Callable[[HostedProgram], None]) -> None:
         def take(request: Request) -> bool:
             self.left = [other for other in self.left if other is not request]
+            request.fill()
             try:
                 self._change(request)
+            except MillstreamError:
+                if request.file is not None:
+                    self.refused.append(request)
+                raise
             finally:
                 self._write()
             publish(self.program)
@@ -68,17 +83,28 @@ class Changing:
             if number <= edition:
                 self.waiting.remove((number, request))
                 self.control.done(request)
+        if not self.waiting:
+            self.launch.let_go()
 
-    def _change(self, request: Request) -> None:
+    def _change(self, request: Request, *, again: bool = False) -> None:
         """In the launch and in the program, or in neither."""
         made: list[HostedProgram] = []
-        before = len(self.launch.sinks)
-        self.launch.change(request.text, request.variables, request.file, lambda changed: made.append(self._next(changed)))
-        for sink in self.launch.sinks[before:]:
-            if self.launch.checkpoint is not None and isinstance(sink, FileSink):
-                sink.begin()
+
+        def fits(changed: Launch) -> None:
+            made.append(self._next(changed))
+            if not again:
+                self._begin(changed)
+
+        self.launch.change(request.text, request.variables, request.file, fits, again=again)
         (self.program,) = made
         self.made.append(request)
+
+    def _begin(self, launch: Launch) -> None:
+        """Before any task writes there: a crash must find its own directories again."""
+        if launch.checkpoint is not None:
+            for number in launch.schemas:
+                if isinstance(sink := launch.sinks[number], FileSink):
+                    sink.begin()
 
     def _next(self, changed: Launch) -> HostedProgram:
         known = dict(self.program.sources)
@@ -87,7 +113,8 @@ class Changing:
         sources = [(name, known[name] if name in known else self.host(changed.sources[name])) for name in changed.streams]
         return self.program.changed(changed.graph, sources, changed.sinks, Execution.of(changed.settings))
 
-    def _written(self) -> Iterator[Request]:
+    def _written(self) -> Iterator[tuple[Request, bool]]:
+        """The changes in their order, with whether they were refused."""
         if self.log is None or not os.path.exists(self.log):
             return
         try:
@@ -95,7 +122,8 @@ class Changing:
                 for line in file:
                     if line.endswith("\n"):
                         told = json.loads(line)
-                        yield Request(told["text"], told["variables"], told["file"])
+                        given, refused = told.get("given", told["text"]), bool(told.get("refused"))
+                        yield Request(told["text"], told.get("variables", {}), told["file"], given=given), refused
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SetupProblem(f"the checkpoint is damaged in {self.log}: {error}", hint="bring the file back as it was") from error
 
@@ -103,9 +131,11 @@ class Changing:
         """Before any micro-batch is planned with it."""
         if self.log is None:
             return
+        refused = set(self.refused)
         with open(self.log + ".new", "w", encoding="utf-8") as file:
-            for request in (*self.made, *self.left):
-                file.write(json.dumps({"text": request.text, "variables": dict(request.variables), "file": request.file}) + "\n")
+            for request in (*self.made, *self.left, *self.refused):
+                told = {"text": request.text, "file": request.file, "given": request.given, "refused": request in refused}
+                file.write(json.dumps(told) + "\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(self.log + ".new", self.log)

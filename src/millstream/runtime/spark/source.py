@@ -113,7 +113,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
 
     def initialOffset(self) -> dict[str, Any]:
         with sealed():
-            streams = {name: _beginning(source) for name, source in self.shipment.open().sources}
+            streams = _before(self.shipment.open(), {})
             return {"shape": self.shape, "step": 0, "edition": self.shipment.edition, "streams": streams}
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -139,7 +139,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 began = time.monotonic()
                 shipment = self.editions.newest(self.shipment)
                 program = shipment.open()
-                before = {name: start["streams"].get(name) or _beginning(source) for name, source in program.sources}
+                before = _before(program, start["streams"])
                 streams, soon = self._look(program, before, units, min(self.pace.seconds, until - began))
                 now = time.monotonic()
                 pause = max(LOOK, THRIFT * (now - began))
@@ -190,8 +190,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             changed = end["edition"] != start["edition"]
             reads: list[Errand] = []
             marks: list[Errand] = []
+            began = _before(program, start["streams"])
             for number, (name, source) in enumerate(program.sources):
-                before, after = start["streams"].get(name) or _beginning(source), end["streams"][name]
+                before, after = began[name], end["streams"][name]
                 if after["at"] != before["at"]:
                     reads += [Errand(number, u.number, u, entered=after["clock"]) for u in source.units(before["at"], after["at"])]
                 if after["ended"] and (changed or not before["ended"]):  # whoever is new has not heard it
@@ -257,8 +258,16 @@ def _refuse_more(program: Program, streams: Mapping[str, StreamState]) -> None:
             )
 
 
-def _beginning(source: Source) -> StreamState:
-    return {"at": dict(source.initial()), "units": 0, "clock": 0, "arrived": 0, "mark": None, "ended": False}
+def _before(program: Program, streams: Mapping[str, StreamState]) -> dict[str, StreamState]:
+    """How far the streams of a program are; one that nobody has read, or read again after it was left, is at its beginning."""
+    entrances = getattr(program, "entrances", {})
+    found = {}
+    for name, source in program.sources:
+        entrance = entrances.get(name, 0)
+        known = streams.get(name)
+        beginning = {"at": dict(source.initial()), "units": 0, "clock": 0, "arrived": 0, "mark": None, "ended": False, "entrance": entrance}
+        found[name] = beginning if known is None or known["entrance"] != entrance else known
+    return found
 
 
 def now_us() -> int:

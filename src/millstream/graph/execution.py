@@ -49,6 +49,21 @@ class Execution:
             tuple((sink, _weight(value)) for sink, value in _pairs("execution.weights", settings)),
         )
 
+    @property
+    def text(self) -> str:
+        """For people."""
+        told = [self.strategy + "".join(f", {strategy} for {sink}" for sink, strategy in self.strategies)]
+        if self.limit:
+            told.append(f"{self.limit} tuple{'s' if self.limit > 1 else ''} at a time")
+        if self.breaks or self.auto:
+            by_hand = [f"#{producer} -> #{consumer}" for producer, consumer in self.breaks]
+            told.append(f"break points {', '.join([*by_hand, *(['chosen while it runs'] if self.auto else [])])}")
+        if self.arcs:
+            told.append("promises over TSM arcs")
+        if self.weights:
+            told.append("weights " + ", ".join(f"{sink}: {weight}" for sink, weight in self.weights))
+        return "; ".join(told)
+
     def check(self, graph: Graph, before: Execution | None = None) -> None:
         """Names and numbers must be those of the graph, but for what was said before of a query that has gone since."""
         before = before or Execution()
@@ -65,6 +80,14 @@ class Execution:
             if (producer, consumer) not in arcs:
                 hint = "EXPLAIN GRAPH shows the numbers of operators and the buffers between them"
                 raise NameProblem(f"there is no buffer from #{producer} to #{consumer} to break at", hint=hint)
+
+    def breaks_of(self, graph: Graph) -> str:
+        """`execution.breaks` as it is for a graph that some buffers have gone from."""
+        if not self.breaks:
+            return "auto" if self.auto else "none"
+        arcs = {(producer, v.number) for v in graph.vertices for producer in v.inputs}
+        left = [f"{producer} -> {consumer}" for producer, consumer in self.breaks if (producer, consumer) in arcs]
+        return ", ".join(left) or "none"
 
     def by_operator(self, graph: Graph) -> dict[int, str]:
         """The strategies of operators that have one of their own."""
@@ -88,12 +111,12 @@ class Execution:
         if not self.weights:
             return {}
         weights = {sink.lower(): weight for sink, weight in self.weights}
-        found: dict[int, int] = {}
-        for sink, number in {v.config.sink.name.lower(): v.number for v in graph.sinks if isinstance(v.config, Deliver)}.items():
+        found: dict[int, dict[str, int]] = {}
+        for v in graph.sinks:
+            sink = v.config.sink.name.lower()  # type: ignore[attr-defined]
             if sink in weights:
-                component = components.of(number)
-                found[component] = found.get(component, 0) + weights[sink]
-        return found
+                found.setdefault(components.of(v.number), {})[sink] = weights[sink]
+        return {component: sum(sinks.values()) for component, sinks in found.items()}
 
 
 def _pairs(name: str, settings: Settings) -> list[tuple[str, str]]:
