@@ -107,6 +107,16 @@ def test_the_picture_is_of_the_graph_that_runs(command: Command, monkeypatch: py
     assert ["waiting" in map(kind_of, graph.vertices) for graph in drawn] == [False, True]
 
 
+def test_graph_shows_what_is_declared_of_values(command: Command) -> None:
+    declared = "UNIQUE (price, auction) CLUSTERED BY (auction) CHECK (auction > 0) PUNCTUATE ON (auction <= price) WHEN price = 0"
+    text = "CREATE STREAM Bid (auction BIGINT, price BIGINT) " + declared + " WITH (connector = 'file', path = 'bids.csv');"
+    command.pipeline(text + SINK + "INSERT INTO Out SELECT auction FROM Bid;", bids=None)
+    done = command("explain", "pipeline.sql", "--form", "graph")
+    assert done.code == 0, done.err
+    said = "on (auction <= price) when price = 0; unique (price, auction); clustered by (auction); check (auction > 0)"
+    assert f"punctuations: {said}" in " ".join(done.out.split())
+
+
 def graph_of(text: str) -> Graph:
     pipeline = Pipeline()
     pipeline.add_text(text)

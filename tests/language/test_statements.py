@@ -20,6 +20,7 @@ from millstream.language import (
     Timestamp,
     parse,
 )
+from millstream.language.statements import Members, Span
 
 DECLARED = "CREATE STREAM S (k BIGINT, closed BOOLEAN, ts TIMESTAMP) "
 
@@ -177,3 +178,23 @@ def test_punctuate_takes_names_in_any_case() -> None:
     (stream,) = parse(text)
     assert isinstance(stream, CreateStream)
     assert stream.timestamp.column == "ts" and stream.punctuate[0].columns == ("k", "ts")
+
+
+def test_promises_of_values() -> None:
+    (stream,) = parse(
+        "CREATE STREAM S (a BIGINT, b STRING, upto INT) UNIQUE (A) CHECK (b IN ('x', 'y')) PUNCTUATE ON (a <= upto) WHEN b = 'x' "
+        "CLUSTERED BY (b, a) UNIQUE (a, b) CHECK (a BETWEEN 1 AND 9) PUNCTUATE ON (a IN (upto, upto + 1)) WHEN b = 'y' CHECK (upto > 0)"
+    )
+    assert isinstance(stream, CreateStream)
+    assert [key.columns for key in stream.unique] == [("a",), ("a", "b")]
+    assert [key.columns for key in stream.clustered] == [("b", "a")]
+    assert [(c.column, c.condition.sql()) for c in stream.checks] == [
+        ("b", "b IN ('x', 'y')"),
+        ("a", "a BETWEEN 1 AND 9"),
+        ("upto", "upto > 0"),
+    ]
+    assert [p.told for p in stream.punctuate] == ["a <= upto", "a IN (upto, upto + 1)"]
+    first, second, third = (check.values for check in stream.checks)
+    assert isinstance(first, Members) and isinstance(second, Span) and isinstance(third, Span)
+    assert [e.name for e in first.values] == ["x", "y"]
+    assert second.low_inclusive and second.high_inclusive and third.high is None and not third.low_inclusive

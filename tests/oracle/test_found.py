@@ -220,3 +220,21 @@ def test_two_queries_into_one_sink_share_their_stream() -> None:
         {"A": OUTER[0].arrived()[0]}, "SELECT k, i FROM VA WHERE i = 1 UNION ALL SELECT k, i FROM VA WHERE k = 0", views(["A"])
     )
     assert duck.difference(duck.rows_of(result.tables["Both"]), wanted) is None
+
+
+@pytest.mark.parametrize("buckets", [0, 2])
+def test_a_column_that_stands_twice_among_the_keys_of_a_join(buckets: int) -> None:
+    rows = [row(0, 1, i=1), row(0, 2, i=1), row(1, 1, "close"), row(2, 2, i=2), row(3, 2, "close"), row(4, 3, i=3)]
+    streams = [StreamSpec(name, "BIGINT", "ordered", 0, ("close",), tuple(rows)) for name in "AB"]
+    on = "a.k = b.k AND a.k = b.i"
+    near = " AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 60000000"
+    ours = f"SELECT a.k AS ak, b.ts AS bt FROM A [RANGE 1 MINUTE] AS a LEFT JOIN B [RANGE 1 MINUTE] AS b ON {on}"
+    check(ours, f"SELECT a.k AS ak, b.ts AS bt FROM A AS a LEFT JOIN B AS b ON {on}{near}", *streams, files=3, batch=1, buckets=buckets)
+    check(ours.replace("LEFT ", ""), f"SELECT a.k AS ak, b.ts AS bt FROM A AS a JOIN B AS b ON {on}{near}", *streams, files=3, batch=1, buckets=buckets)
+
+
+def test_a_key_that_is_closed_up_to_a_time_of_the_other_key() -> None:
+    rows = [row(0, 1), row(1, 2), row(2, 1, "group"), row(3, 1), row(100_000, 1), row(200_000, 2, "group"), row(200_001, 2)]
+    streams = [StreamSpec(name, "BIGINT", "ordered", 0, ("group",), tuple(rows)) for name in "AB"]
+    query = "SELECT a.k AS ak, b.ts AS bt FROM A AS a JOIN B AS b ON a.k = b.k AND to_date(a.ts) = to_date(b.ts)"
+    check(query, query.replace("to_date(", "date_trunc('day', "), *streams, batch=1)

@@ -94,3 +94,36 @@ def test_a_punctuation_needs_a_condition() -> None:
     assert str(caught.value).startswith(
         "statement 1, line 2, column 3: PUNCTUATE ... WHEN takes a condition, `price` is DOUBLE; compare it"
     )
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("CHECK (s >= 'a')", "`s` is STRING, and its values lie on no line; a range needs an integer, a date or a timestamp"),
+        ("CHECK (k IN ('a'))", "`'a'` is no value of a column of type BIGINT; CAST it"),
+        ("CHECK (k > 1.5)", "`1.5` is no value of a column of type BIGINT"),
+        ("CHECK (s IN (1))", "`1` is no value of a column of type STRING"),
+        ("CHECK (k IN (1, NULL))", "CHECK can not compare with NULL; null passes a CHECK anyway"),
+        ("CHECK (d > 'soon')", "`'soon'` is no value of a column of type DATE"),
+        ("PUNCTUATE ON (s < s) WHEN k = 1", "`s` is STRING, and its values lie on no line"),
+        ("PUNCTUATE ON (k <= s) WHEN k = 1", "`k` is BIGINT, and `s` is STRING; CAST it to the type of the column"),
+        ("PUNCTUATE ON (s IN (k)) WHEN k = 1", "`s` is STRING, and `k` is BIGINT"),
+    ],
+)
+def test_values_that_a_column_does_not_have(clause: str, message: str) -> None:
+    with pytest.raises(MillstreamError) as caught:
+        pipeline().add_text(f"CREATE STREAM P (k BIGINT, s STRING, d DATE, ts TIMESTAMP) TIMESTAMP BY ts {clause} WITH (path = 'p');")
+    assert message in str(caught.value)
+    assert caught.value.place is not None and caught.value.place.column > 70
+
+
+@pytest.mark.parametrize("clause", ["UNIQUE (k)", "CLUSTERED BY (k)", "UNIQUE (g)"])
+def test_declared_keys_close_groups(clause: str) -> None:
+    made = pipeline()
+    made.add_text(f"CREATE STREAM P (k BIGINT, g STRING, ts TIMESTAMP) TIMESTAMP BY ts {clause} WITH (path = 'p');")
+    query = "INSERT INTO Out SELECT k, count(*) AS n FROM P GROUP BY k;"
+    if "(k)" in clause:
+        made.add_text(query)
+        return
+    with pytest.raises(MillstreamError, match="UNIQUE or CLUSTERED BY a group column"):
+        made.add_text(query)

@@ -11,7 +11,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range
+from millstream.core.punctuation import Constant, NoneOf, OneOf, Part, Pattern, Punctuation, Range
 from millstream.operators.project import Project
 from millstream.operators.promises import Promises
 from millstream.state.closed import Closed
@@ -29,6 +29,7 @@ values = st.fixed_dictionaries(
     }
 )
 SHAPES = [("k",), ("k*",), ("k<",), ("s*",), ("s",), ("x",), ("k", "s"), ("k", "t"), ("s", "t"), ("x", "t"), ("k", "s", "t")]
+SHAPES += [("x*",), ("k+", "s+"), ("x+", "s+", "k+"), ("s!",), ("x!",)]
 columns = st.sampled_from(SHAPES)
 
 
@@ -69,7 +70,7 @@ def test_property_promises_of_two_arcs_are_what_both_have_promised(given_: list,
     sides = [np.zeros(len(tuples), dtype=bool), np.zeros(len(tuples), dtype=bool)]
     told = np.zeros(len(tuples), dtype=bool)
     for port, names, row in given_:
-        punctuation = Punctuation.of({n[0]: _pattern(n, row, chance) for n in names})
+        punctuation = _made(names, row, chance)
         sides[port] |= punctuation.matches(batch)
         for new in promises.take(port, punctuation):
             assert not (new.matches(batch) & ~(sides[0] & sides[1])).any()
@@ -91,9 +92,7 @@ def test_closed_values_merge_and_group_wise_ones_keep_the_latest() -> None:
 
 @given(st.lists(st.tuples(columns, values)), st.lists(values, min_size=1), st.randoms(use_true_random=False))
 def test_property_closed_matches_what_its_punctuations_match(closings: list, tuples: list, chance: random.Random) -> None:
-    made = []
-    for names, row in closings:
-        made.append(Punctuation.of({n[0]: _pattern(n, row, chance) for n in names}))
+    made = [_made(names, row, chance) for names, row in closings]
     closed = Closed(SCHEMA, Registers(), "closed")
     at = chance.randint(0, len(made))
     closed.add(made[:at])
@@ -101,19 +100,57 @@ def test_property_closed_matches_what_its_punctuations_match(closings: list, tup
     batch = pa.RecordBatch.from_pylist(tuples, schema=SCHEMA)
     wanted = np.logical_or.reduce([p.matches(batch) for p in made]) if made else np.zeros(len(tuples), dtype=bool)
     found = closed.matches(batch)
+    naive = [any(_is(p, row) for p in made) for row in batch.to_pylist()]
+    assert list(wanted) == naive
     assert list(np.zeros(len(tuples), dtype=bool) if found is None else found) == list(wanted)
     assert list(np.logical_or.reduce([*(p.matches(batch) for p in closed.promises()), np.zeros(len(tuples), bool)])) == list(wanted)
     for row in np.flatnonzero(wanted):
         assert closed.broken_by(batch.slice(int(row), 1)).matches(batch.slice(int(row), 1)).all()
 
 
+def _made(names: tuple[str, ...], row: dict, chance: random.Random) -> Punctuation:
+    if not names[0].endswith("+"):
+        return Punctuation.of({n[0]: _pattern(n, row, chance) for n in names})
+    combinations = [row, *([{**row, "k": 2}, {**row, "s": "b", "x": None}] if chance.random() < 0.5 else [])]
+    return Punctuation.of(Part.all(pa.RecordBatch.from_pylist(combinations, schema=SCHEMA).select([n[0] for n in names])))
+
+
+def _is(punctuation: Punctuation, row: dict) -> bool:
+    """Whether a tuple matches, value by value."""
+    parts = [(name, p) for name, p in punctuation.patterns if isinstance(p, Part)]
+    if parts:
+        rows = parts[0][1].rows.to_pylist()
+        return any(all(_same(combination[name], row[name]) for name, _ in parts) for combination in rows)
+    return all(_fits(pattern, row[name]) for name, pattern in punctuation.patterns)
+
+
+def _fits(pattern: Pattern, value: object) -> bool:
+    match pattern:
+        case Constant(known):
+            return _same(known, value)
+        case OneOf(values):
+            return any(_same(known, value) for known in values)
+        case NoneOf(values):
+            return value is not None and not any(_same(known, value) for known in values)
+        case Range():
+            return value is not None and pattern._holds(value)
+    raise AssertionError(pattern)
+
+
+def _same(one: object, other: object) -> bool:
+    return one == other or (one != one and other != other)
+
+
 def _pattern(name: str, row: dict, chance: random.Random) -> Pattern:
     if name == "k<":  # from the value on, or up to it, or around it
         value = row["k"] or 0
         return Range(*chance.choice([(value, None), (None, value), (value - 1, value + 1)]), chance.random() < 0.5, chance.random() < 0.5)
+    if name.endswith("!"):
+        return NoneOf(tuple(_key(value) for value in (row[name[0]], {"s": "b", "x": 1.5}[name[0]]) if value is not None))
     if name.endswith("*"):
-        values = [row[name[0]], *({"k": [3, 7, None], "s": ["b", "c"]}[name[0]])]
-        return OneOf(pa.array(values, SCHEMA.field(name[0]).type)) if chance.random() < 0.5 else OneOf(values)
+        values = [row[name[0]], *({"k": [3, 7, None], "s": ["b", "c"], "x": [2.5]}[name[0]])]
+        plain = [_key(value) for value in values]
+        return OneOf(pa.array(values, SCHEMA.field(name[0]).type)) if chance.random() < 0.5 else OneOf(plain)
     return Range(high=row["t"]) if name == "t" else Constant(_key(row[name]))
 
 
@@ -136,3 +173,8 @@ def _key(value: object) -> object:
 def test_a_projection_passes_on_what_it_can(expressions: dict, given_: dict, wanted: list) -> None:
     project = Project(SCHEMA, tuple((name, sqlglot.parse_one(text, read="spark")) for name, text in expressions.items()))
     assert list(project.translate(Punctuation.of(given_))) == [Punctuation.of(w) for w in wanted]
+
+
+def test_a_list_of_floats_knows_one_zero() -> None:
+    for zeros in (OneOf(pa.array([-0.0, 1.5])), OneOf((0.0, 1.5))):
+        assert zeros.matches(pa.array([0.0, -0.0, 2.5])).tolist() == [True, True, False]

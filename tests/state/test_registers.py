@@ -105,3 +105,14 @@ def test_values_that_merge_need_little() -> None:
         registers.grow("closed", Ranges, runs(np.arange(number * 100, number * 100 + 100)))
     assert registers.nbytes < 1000
 
+
+
+def test_what_grew_in_a_segment_that_stays_may_have_begun_in_one_that_was_dropped() -> None:
+    registers, segments = Registers(journal=True), []
+    for number in (1, 2):
+        registers.grow("closed", Ranges, runs(np.array([10 * number])))
+        segments.append((number, registers.changes().data))  # type: ignore[union-attr]
+    segments.append((3, registers.changes(3, 2).data))  # type: ignore[union-attr]
+    restored = Registers(journal=True)
+    restored.restore(segments[1:])
+    assert [array.tolist() for array in restored["closed"].ranges] == [[10, 20], [10, 20]]

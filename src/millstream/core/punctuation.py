@@ -118,15 +118,86 @@ class OneOf(Pattern):
         return f"OneOf({self.values})"
 
     def matches(self, values: pa.Array) -> Mask:
+        known = self.array(values.type)
         if pa.types.is_floating(values.type):
-            values = pc.add(values, 0.0)  # -0.0 becomes 0.0
-        return _mask(pc.is_in(values, value_set=self.array(values.type)))
+            values, known = pc.add(values, 0.0), pc.add(known, 0.0)  # -0.0 becomes 0.0
+        return _mask(pc.is_in(values, value_set=known))
 
     def covers(self, other: Pattern) -> bool:
         if isinstance(other, Constant):
             return other.value in self.values
         if isinstance(other, OneOf):
             return set(other.values) <= set(self.values)
+        return isinstance(other, Empty)
+
+
+class Part(Pattern):
+    """One column of a list of combinations; a punctuation has all of its columns, and they match together."""
+
+    __slots__ = ("index", "rows")
+
+    def __init__(self, rows: pa.RecordBatch, index: int) -> None:
+        self.rows, self.index = rows, index
+
+    @classmethod
+    def all(cls, rows: pa.RecordBatch) -> Mapping[str, Pattern]:
+        """A pattern for each column of the combinations."""
+        return {name: cls(rows, index) for index, name in enumerate(rows.schema.names)}
+
+    def array(self, kind: pa.DataType) -> pa.Array:
+        """This column's values, one for each combination."""
+        return self.rows.column(self.index).cast(kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and self.index == other.index and (self.rows is other.rows or self.rows.equals(other.rows))
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.rows.num_rows))
+
+    def __repr__(self) -> str:
+        return f"Part({self.index} of {self.rows.num_rows} combinations)"
+
+    def covers(self, other: Pattern) -> bool:
+        return self == other or isinstance(other, Empty)
+
+
+def _together(parts: Sequence[Part], columns: Sequence[pa.Array]) -> Mask:
+    """Where the columns have one of the combinations: each prefix of one is a number, which grows by a column at a time."""
+    known = np.zeros(parts[0].rows.num_rows, dtype=np.int64)
+    asked = np.zeros(len(columns[0]), dtype=np.int64)
+    fits = np.ones(len(columns[0]), dtype=np.bool_)
+    for part, column in zip(parts, columns, strict=True):
+        values = part.array(column.type)
+        if pa.types.is_floating(column.type):
+            values, column = pc.add(values, 0.0), pc.add(column, 0.0)
+        distinct = values.unique()
+        known = known * len(distinct) + pc.index_in(values, value_set=distinct).to_numpy()
+        found = pc.index_in(column, value_set=distinct)
+        asked = asked * len(distinct) + found.fill_null(0).to_numpy()
+        fits &= np.asarray(found.is_valid())
+        numbers = np.unique(known)
+        at = np.minimum(np.searchsorted(numbers, asked), len(numbers) - 1)
+        fits &= numbers[at] == asked
+        known, asked = np.searchsorted(numbers, known), at
+    return fits
+
+
+@dataclass(frozen=True)
+class NoneOf(Pattern):
+    """Any value but those of a list, and but null: what a list of the values that can occur leaves over."""
+
+    values: tuple[Any, ...]
+
+    def matches(self, values: pa.Array) -> Mask:
+        return _mask(pc.is_valid(values)) & ~OneOf(self.values).matches(values)
+
+    def covers(self, other: Pattern) -> bool:
+        if isinstance(other, Constant):
+            return other.value is not None and not OneOf(self.values).covers(other)
+        if isinstance(other, OneOf):
+            return all(self.covers(Constant(value)) for value in other.values)
+        if isinstance(other, NoneOf):
+            return OneOf(other.values).covers(OneOf(self.values))
         return isinstance(other, Empty)
 
 
@@ -233,8 +304,14 @@ class Punctuation:
     def matches(self, batch: pa.RecordBatch) -> Mask:
         """The tuples of the batch that this punctuation promises not to come."""
         mask = np.ones(batch.num_rows, dtype=np.bool_)
+        parts: dict[int, list[tuple[Part, pa.Array]]] = {}
         for name, pattern in self.patterns:
-            mask &= pattern.matches(batch.column(name))
+            if isinstance(pattern, Part):
+                parts.setdefault(id(pattern.rows), []).append((pattern, batch.column(name)))
+            else:
+                mask &= pattern.matches(batch.column(name))
+        for found in parts.values():
+            mask &= _together([part for part, _ in found], [column for _, column in found])
         return mask
 
     def covers(self, other: Punctuation) -> bool:
@@ -270,6 +347,10 @@ def _show(pattern: Pattern, write: Callable[[Any], str]) -> str:
             return f"= {write(value)}"
         case OneOf(values):
             return f"in [{', '.join(write(value) for value in values)}]"
+        case Part():
+            return f"of {pattern.rows.num_rows} combinations"
+        case NoneOf(values):
+            return f"not in [{', '.join(write(value) for value in values)}]"
         case Range(low, high, low_inclusive, high_inclusive):
             if low is None:
                 return f"{'<=' if high_inclusive else '<'} {write(high)}"

@@ -112,7 +112,11 @@ def _details(v: Vertex) -> list[str]:
         policy = {"on-demand": "on demand", "every": f"every {span(ets.period or 0)}", "none": "none"}[ets.policy]
         skew = f", skew {span(ets.skew)}" if ets.skew else ""
         lines = [f"time: {time_text(config.stream)}; enabling timestamps: {policy}{skew}"]
-        marks = [f"on ({', '.join(p.columns)}) when {sql_text(p.when)}" for p in config.stream.punctuate]
+        stream = config.stream
+        marks = [f"on ({', '.join(p.columns) if p.on is None else sql_text(p.on)}) when {sql_text(p.when)}" for p in stream.punctuate]
+        marks += [f"unique ({', '.join(key.columns)})" for key in stream.unique]
+        marks += [f"clustered by ({', '.join(key.columns)})" for key in stream.clustered]
+        marks += [f"check ({sql_text(c.condition)})" for c in stream.checks]
         return [*lines, f"punctuations: {'; '.join(marks)}"] if marks else lines
     reads = ", ".join(f"#{i}" for i in v.inputs)
     lines = [f"reads {reads}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,41 +10,16 @@ from sqlglot.tokens import Token, TokenType
 
 from millstream.core.types import HIDDEN, TIMESTAMP
 from millstream.errors import NameProblem, Place, SyntaxProblem, TypeProblem
-from millstream.language.places import mark, place_of
 from millstream.language.problems import unexpected
-from millstream.language.query_parser import QueryParser
-from millstream.language.statements import Column, Ets, Punctuate, Timestamp
+from millstream.language.promises import Promise, PromiseParser, find, spelled
+from millstream.language.statements import Column, Ets, Timestamp
 from millstream.language.types import arrow_type, unknown_type
 
-_CLAUSES = "a clause of the stream: TIMESTAMP, PUNCTUATE ON, ETS or WITH"
+_CLAUSES = "a clause of the stream: TIMESTAMP, PUNCTUATE ON, UNIQUE, CLUSTERED BY, CHECK, ETS or WITH"
 
 
-class ClauseParser(QueryParser):
+class ClauseParser(PromiseParser):
     """The parts that statements share."""
-
-    def need(self, word: str) -> None:
-        if not self._match_text_seq(word):
-            raise unexpected(self.found(), self.place(), word)
-
-    def need_token(self, kind: TokenType, shown: str) -> None:
-        if not self._match(kind):
-            raise unexpected(self.found(), self.place(), shown)
-
-    def at_word(self) -> bool:
-        """True before a name or keyword, quoted by backticks or not."""
-        token = self._curr
-        if token.token_type == TokenType.IDENTIFIER:
-            return True
-        return bool(token) and token.token_type != TokenType.STRING and token.text.isidentifier()
-
-    def name(self, what: str) -> str:
-        if not self.at_word():
-            raise unexpected(self.found(), self.place(), f"the name of the {what}")
-        self._advance()
-        text = self._prev.text
-        if self._curr.token_type == TokenType.DOT:
-            raise SyntaxProblem(f"the name of a {what} has one part", place=self.place(), hint="put it in backticks to have a dot in it")
-        return text
 
     def dotted_name(self) -> str:
         """`execution.batch`, in lower case."""
@@ -118,9 +92,9 @@ class ClauseParser(QueryParser):
             self.need_token(TokenType.COMMA, ", or ) after the value")
 
     def stream_clauses(self, columns: tuple[Column, ...]) -> dict[str, Any]:
-        """The clauses after the columns, in any order; each at most once, but PUNCTUATE."""
+        """The clauses after the columns, in any order; each at most once, but those that promise something of values."""
         seen: dict[str, Any] = {}
-        punctuate: list[tuple[Punctuate, list[Place]]] = []
+        promises: list[tuple[str, Promise, list[Place]]] = []
         while self._curr:
             start, word = self._curr, self._curr.text.upper()
             if word in seen:
@@ -129,17 +103,21 @@ class ClauseParser(QueryParser):
                 seen[word] = self.with_options()
             elif self._match_text_seq("TIMESTAMP"):
                 seen[word], columns = self._timestamp(columns, self.place(start))
-            elif self._match_text_seq("PUNCTUATE"):
-                punctuate.append(self._punctuate(self.place(start)))
+            elif (promise := self.promise(self.place(start))) is not None:
+                promises.append((word, *promise))
             elif self._match_text_seq("ETS"):
                 seen[word] = self._ets()
             else:
                 raise unexpected(self.found(), self.place(), None if word in ("CREATE", "INSERT", "SET", "EXPLAIN") else _CLAUSES)
-        promises = [_spelled(clause, places, columns) for clause, places in punctuate]
+        timestamp = seen.get("TIMESTAMP", Timestamp("latent"))
+        found = [(word, spelled(word, promise, places, columns, timestamp.column)) for word, promise, places in promises]
         return {
             "columns": columns,
-            "timestamp": seen.get("TIMESTAMP", Timestamp("latent")),
-            "punctuate": tuple(promises),
+            "timestamp": timestamp,
+            "punctuate": tuple(p for word, p in found if word == "PUNCTUATE"),
+            "unique": tuple(p for word, p in found if word == "UNIQUE"),
+            "clustered": tuple(p for word, p in found if word == "CLUSTERED"),
+            "checks": tuple(p for word, p in found if word == "CHECK"),
             "ets": seen.get("ETS", Ets()),
             "options": seen.get("WITH", {}),
         }
@@ -151,7 +129,7 @@ class ClauseParser(QueryParser):
             self.need("AS")
             place = self.place()
             name = self.name("column")
-            column = _find(name, columns)
+            column = find(name, columns)
             if column is None:
                 column = Column(name, TIMESTAMP, place)
                 columns = (*columns, column)
@@ -160,7 +138,7 @@ class ClauseParser(QueryParser):
             raise unexpected(self.found(), self.place(), "TIMESTAMP BY <column>, TIMESTAMP INTERNAL AS <column> or TIMESTAMP LATENT")
         place = self.place()
         name = self.name("column")
-        column = _find(name, columns)
+        column = find(name, columns)
         if column is None:
             raise NameProblem.unknown("column", name, [column.name for column in columns], place=place)
         name = _typed(column, place).name
@@ -169,21 +147,6 @@ class ClauseParser(QueryParser):
         if self._match_text_seq("SLACK"):
             return Timestamp("external", name, "slack", self.duration()), columns
         return Timestamp("external", name, "punctuated"), columns
-
-    def _punctuate(self, place: Place) -> tuple[Punctuate, list[Place]]:
-        self.need("ON")
-        self.need_token(TokenType.L_PAREN, "( and the columns of the promise")
-        places, columns = [self.place()], [self.name("column")]
-        while self._match(TokenType.COMMA):
-            places.append(self.place())
-            columns.append(self.name("column"))
-        self.need_token(TokenType.R_PAREN, ", or )")
-        self.need("WHEN")
-        condition: Any = self._parse_disjunction()
-        if condition is None:
-            raise unexpected(self.found(), self.place(), "a condition")
-        mark(condition, self.statement or 1, self.file)
-        return Punctuate(tuple(columns), condition, place), places
 
     def _ets(self) -> Ets:
         if self._match_text_seq("NONE"):
@@ -202,26 +165,7 @@ class ClauseParser(QueryParser):
         return self.duration() if self._match_text_seq("SKEW") else None
 
 
-def _find(name: str, columns: tuple[Column, ...]) -> Column | None:
-    return next((column for column in columns if column.name.lower() == name.lower()), None)
-
-
 def _typed(column: Column, place: Place) -> Column:
     if column.type != TIMESTAMP:
         raise TypeProblem(f"`{column.name}` is no TIMESTAMP but {column.type}", place=place, hint=f"declare `{column.name} TIMESTAMP`")
     return column
-
-
-def _spelled(clause: Punctuate, places: list[Place], columns: tuple[Column, ...]) -> Punctuate:
-    """The clause with its columns spelled as they are declared; unknown ones are refused."""
-    known = [column.name for column in columns]
-    names = []
-    for name, place in zip(clause.columns, places, strict=True):
-        found = _find(name, columns)
-        if found is None:
-            raise NameProblem.unknown("column", name, known, within="PUNCTUATE ON", place=place)
-        names.append(found.name)
-    for column in clause.when.find_all(exp.Column):
-        if _find(column.name, columns) is None:
-            raise NameProblem.unknown("column", column.name, known, within="PUNCTUATE ON", place=place_of(column) or clause.place)
-    return replace(clause, columns=tuple(names))

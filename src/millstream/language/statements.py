@@ -31,11 +31,54 @@ class Timestamp:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Values from `low` to `high`, each an expression; None leaves an end open."""
+
+    low: exp.Expr | None = None
+    high: exp.Expr | None = None
+    low_inclusive: bool = True
+    high_inclusive: bool = True
+
+
+@dataclass(frozen=True)
+class Members:
+    """The values of a list of expressions."""
+
+    values: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True)
 class Punctuate:
-    """A tuple for which `when` holds promises that no later tuple has its values in `columns`."""
+    """A row for which `when` holds promises that no later tuple has its values in `columns`, or those of `values` in its one column."""
 
     columns: tuple[str, ...]
     when: exp.Expr
+    place: Place
+    values: Span | Members | None = None
+    on: exp.Expr | None = None
+    """The condition that stands for `values` in the text."""
+
+    @property
+    def told(self) -> str:
+        """What stands in the parentheses."""
+        return ", ".join(self.columns) if self.on is None else self.on.sql("spark")
+
+
+@dataclass(frozen=True)
+class Key:
+    """Columns of which a stream promises something together: `UNIQUE (...)` or `CLUSTERED BY (...)`."""
+
+    columns: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Check:
+    """The values that can occur in a column, beside null."""
+
+    column: str
+    values: Span | Members
+    condition: exp.Expr
     place: Place
 
 
@@ -57,6 +100,9 @@ class CreateStream:
     ets: Ets
     options: dict[str, str]
     place: Place
+    unique: tuple[Key, ...] = ()
+    clustered: tuple[Key, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class JoinPromises:
         self.registers = registers
         self.rows = rows
         self.keys = (config.left_keys, config.right_keys)
+        self.distinct = all(len(set(keys)) == len(keys) for keys in self.keys)
+        """No column stands twice among the keys (`a.k = b.i AND a.k = b.j`); where one does, values are compared one promise at a time."""
         self.schemas = (config.left, config.right)
         # What one side has closed is looked up with the other side's tuples, so it is kept under the other's names.
         self.closings = tuple(Closed(self.schemas[1 - side], registers, f"closed {side}") for side in (LEFT, RIGHT))
@@ -113,7 +115,7 @@ class JoinPromises:
             return
         window.ringed = True
         rows = window.alive_rows()
-        if not len(rows) or not self.closings[side]:
+        if not len(rows) or not self.closings[side] or not self.distinct:
             return
         keys = self._keys_of(side, rows)
         closed = self.closings[side].matches(keys.rename_columns(list(self.keys[1 - side])))
@@ -124,7 +126,8 @@ class JoinPromises:
 
     def _lists_keys(self, side: int, punctuation: Punctuation) -> bool:
         """A list of keys, be it of one: constants for all of their columns."""
-        return {name for name, _ in punctuation.patterns} == set(self.keys[side]) and shape_of(punctuation) is not None
+        shape = shape_of(punctuation)
+        return self.distinct and shape is not None and shape[1] is None and set(shape[0]) == set(self.keys[side])
 
     def _matching(self, side: int, punctuation: Punctuation) -> Int64s:
         """The rows of a side that a punctuation in its own names matches; one of another form than a list of keys."""

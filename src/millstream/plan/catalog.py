@@ -9,10 +9,12 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from millstream.core.punctuation import Punctuation
 from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP
 from millstream.errors import NameProblem, Place, TypeProblem
 from millstream.expressions import compile_expression, name_of
-from millstream.language.statements import CreateSink, CreateStream, CreateTable, CreateView, Ets, Punctuate, Timestamp
+from millstream.language.statements import Check, CreateSink, CreateStream, CreateTable, CreateView, Ets, Key, Punctuate, Timestamp
+from millstream.plan.promised import comparable, impossible
 
 T = TypeVar("T")
 
@@ -33,6 +35,9 @@ class Stream:
     place: Place | None = field(compare=False, default=None)
     source: Any = field(compare=False, default=None)
     """A ready source (Python API, tests) in place of options."""
+    unique: tuple[Key, ...] = field(compare=False, default=())
+    clustered: tuple[Key, ...] = field(compare=False, default=())
+    checks: tuple[Check, ...] = field(compare=False, default=())
 
     @classmethod
     def of(cls, statement: CreateStream) -> Stream:
@@ -42,9 +47,21 @@ class Stream:
             if not pa.types.is_boolean(kind):
                 said = f"PUNCTUATE ... WHEN takes a condition, `{clause.when.sql('spark')}` is {name_of(kind)}"
                 raise TypeProblem(said, place=clause.place, hint="compare it with something, such as `kind = 'heartbeat'`")
-        return cls(
-            statement.name, columns, statement.timestamp, statement.punctuate, statement.ets, dict(statement.options), statement.place
+            comparable(clause, columns)
+        made = cls(
+            statement.name,
+            columns,
+            statement.timestamp,
+            statement.punctuate,
+            statement.ets,
+            dict(statement.options),
+            statement.place,
+            unique=statement.unique,
+            clustered=statement.clustered,
+            checks=statement.checks,
         )
+        _ = made.bounds
+        return made
 
     @property
     def time(self) -> str:
@@ -54,7 +71,15 @@ class Stream:
     @property
     def closed_columns(self) -> tuple[str, ...]:
         """The columns of its value punctuations, with the time where one is group-wise."""
-        return tuple(dict.fromkeys(c for p in self.punctuate if p.columns != (self.time,) for c in p.columns))
+        marked = (p.columns for p in self.punctuate if p.columns != (self.time,))
+        declared = (key.columns for key in (*self.unique, *self.clustered))
+        return tuple(dict.fromkeys(c for columns in (*marked, *declared) for c in columns))
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[Check, tuple[Punctuation, ...]], ...]:
+        """Each CHECK with what it promises from the start."""
+        kinds = {c.column: self.columns.field(c.column).type for c in self.checks}
+        return tuple((c, tuple(Punctuation.of({c.column: p}) for p in impossible(c, kinds[c.column]))) for c in self.checks)
 
     @cached_property
     def schema(self) -> pa.Schema:

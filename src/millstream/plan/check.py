@@ -11,6 +11,7 @@ from millstream.plan.nodes import Aggregate, Distinct, Join, Node, Scan
 from millstream.plan.window import Window
 
 WINDOW = "a window such as [RANGE 1 MINUTE]"
+PROMISE = "PUNCTUATE ON, UNIQUE or CLUSTERED BY"
 
 
 def check(plan: Node) -> Node:
@@ -34,7 +35,7 @@ def _check_aggregate(node: Aggregate) -> None:
     groups = ", ".join(f"`{name}`" for name, _ in node.groups if not is_hidden(name)) or "computed" if node.groups else "no column"
     raise PlanProblem(
         f"the groups of this GROUP BY ({groups}) would never close: there is no window, and no group column is punctuated or progressing",
-        hint=f"add {WINDOW}, group by a progressing column{_times(node)}, or declare PUNCTUATE ON a group column of the stream",
+        hint=f"add {WINDOW}, group by a progressing column{_times(node)}, or declare {PROMISE} a group column of the stream",
         place=place,
     )
 
@@ -67,7 +68,7 @@ def _check_join(node: Join) -> None:
     parts = [e for pair in node.keys for e in pair] + list(node.condition)
     raise PlanProblem(
         f"the state of this join could never be purged: tuples of the {side} input would wait for partners for ever",
-        hint="give both inputs a window such as A [RANGE 5 MINUTES], compare their times in WHERE, or declare PUNCTUATE ON the join column",
+        hint=f"give both inputs a window such as A [RANGE 5 MINUTES], compare their times in WHERE, or declare {PROMISE} the join column",
         place=next((found for e in parts if (found := place_of(e)) is not None), None),
     )
 

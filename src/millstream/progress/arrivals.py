@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +10,15 @@ import pyarrow as pa
 
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, plain_values
+from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
 from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
-from millstream.state.keys import hash_columns
+from millstream.progress.claims import Claims
+from millstream.progress.markers import markers
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -42,11 +42,18 @@ class Step:
     """An enabling timestamp: the mark is the clock's, not the tuples'."""
     closings: tuple[Punctuation, ...] = ()
     """The value punctuations that came with the last piece, over the source's columns."""
+    claims: Claims | None = None
+    """What its tuples promise by themselves, for the gate to judge."""
 
     @property
     def finished(self) -> Step:
         """The same, and the unit is done."""
-        return Step(self.unit, self.rows, self.low, self.mark, True, self.ended, self.enabling, self.closings)
+        return replace(self, done=True)
+
+    @property
+    def promises(self) -> bool:
+        """It says something of values."""
+        return bool(self.closings) or self.claims is not None
 
 
 @dataclass
@@ -64,17 +71,17 @@ class Arrivals:
     rows: int = 0
     low: int = MAX_TIME
     mark: int = MIN_TIME
-    closed: dict[int, dict[Any, int]] = field(default_factory=dict)
-    hashes: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.conditions = [compile_expression(p.when, self.stream.columns) for p in self.stream.punctuate]
+        clauses = self.stream.punctuate
+        self.conditions = [compile_expression(p.when, self.stream.columns) for p in clauses]
+        self.markers = [None if self._is_heartbeat(p.columns) else markers(p, self.stream) for p in clauses]
 
     def take(self, reading: Reading) -> tuple[Block, Step, list[DeadLetter]]:
         """The tuples of one reading, the promises that follow them, how far the unit is now, and the letters."""
         plain = self._take_plain(reading)
         if plain is not None:
-            return plain, self.step(), list(reading.letters)
+            return plain, replace(self.step(), claims=Claims.of(self.stream, plain.batch)), list(reading.letters)
         letters = list(reading.letters)
         batch = self._stamped(reading.batch)
         numbers = self._numbers(batch.num_rows)
@@ -83,8 +90,9 @@ class Arrivals:
         self._refuse_times(batch, times, keep, reading, letters)
         marked = self._marked(batch, keep, reading, letters)
         marks = np.logical_or.reduce(marked) if marked else np.zeros(batch.num_rows, dtype=np.bool_)
-        before = self._marks_before(times, keep & ~marks, marked)
         keep &= ~marks
+        self._refuse_impossible(batch, keep, reading, letters)
+        before = self._marks_before(times, keep, marked)
         closings = self._close(batch, times, keep, marked, reading, letters)
         late = keep & (times < before)
         for row in np.flatnonzero(late):
@@ -96,12 +104,12 @@ class Arrivals:
         batch = _with_numbers(batch, numbers)
         if not keep.all():
             batch = batch.filter(pa.array(keep))
-        return Block(batch), replace(self.step(), closings=tuple(closings)), letters
+        return Block(batch), replace(self.step(), closings=tuple(closings), claims=Claims.of(self.stream, batch)), letters
 
     def _take_plain(self, reading: Reading) -> Block | None:
         """The usual case in one compiled pass: times in the data, all of them usable, none late, no rows that are punctuations."""
         batch = reading.batch
-        if self.conditions:
+        if self.conditions or any(p.matches(batch).any() for _, promised in self.stream.bounds for p in promised):
             return None
         if self.stream.timestamp.kind != "external":
             return self._take_entering(batch)
@@ -181,75 +189,31 @@ class Arrivals:
     ) -> list[Punctuation]:
         """The value punctuations among the rows (`PUNCTUATE ON ... WHEN ...`); tuples that break one become letters."""
         punctuations: list[Punctuation] = []
-        for number, (clause, chosen) in enumerate(zip(self.stream.punctuate, marked, strict=True)):
-            if self._is_heartbeat(clause.columns):
+        for rows, chosen in zip(self.markers, marked, strict=True):
+            if rows is None:
                 continue
-            if chosen.any() or self.closed.get(number):
-                self._refuse_closed(number, clause.columns, chosen, batch, times, keep, reading, letters)
-            punctuations += self._of_rows(clause.columns, batch.filter(pa.array(chosen)), times[chosen])
+            late, promised = rows.take(batch, chosen, times)
+            punctuations += promised
+            letters += [self._letter("error", reason, batch, row, reading) for row, reason in rows.failures]
+            late &= keep
+            for row in np.flatnonzero(late):
+                broken = self._shown(rows.broken(batch.slice(int(row), 1)))
+                letters.append(self._letter("late", f"it came after {broken}", batch, int(row), reading, broken))
+            keep &= ~late
         return punctuations
+
+    def _refuse_impossible(self, batch: pa.RecordBatch, keep: Mask, reading: Reading, letters: list[DeadLetter]) -> None:
+        """Tuples with values that, by CHECK, can not occur."""
+        for check, promised in self.stream.bounds:
+            outside = np.logical_or.reduce([np.zeros(batch.num_rows, dtype=np.bool_), *(p.matches(batch) for p in promised)])
+            for row in np.flatnonzero(outside & keep):
+                broken = next(p for p in promised if p.matches(batch.slice(int(row), 1)).any())
+                reason = f"CHECK ({check.condition.sql('spark')}) does not hold"
+                letters.append(self._letter("check", reason, batch, int(row), reading, self._shown(broken)))
+            keep &= ~outside
 
     def _is_heartbeat(self, columns: tuple[str, ...]) -> bool:
         return list(columns) == [self.stream.time]
-
-    def _of_rows(self, columns: tuple[str, ...], rows: pa.RecordBatch, times: Int64s) -> list[Punctuation]:
-        """One list punctuation for a single column; else one punctuation a row, its time as everything before it."""
-        if not rows.num_rows:
-            return []
-        if len(columns) == 1:
-            values = rows.column(columns[0]).unique()
-            return [Punctuation.of({columns[0]: OneOf(values) if len(values) > 1 else Constant(plain_values(values)[0])})]
-        found = []
-        for row in range(rows.num_rows):
-            patterns: dict[str, Pattern] = {}
-            for name in columns:
-                value = plain_values(rows.column(name).slice(row, 1))[0]
-                patterns[name] = Range(high=int(times[row])) if name == self.stream.time else Constant(value)
-            found.append(Punctuation.of(patterns))
-        return found
-
-    def _refuse_closed(
-        self,
-        number: int,
-        columns: tuple[str, ...],
-        chosen: Mask,
-        batch: pa.RecordBatch,
-        times: Int64s,
-        keep: Mask,
-        reading: Reading,
-        letters: list[DeadLetter],
-    ) -> None:
-        """Tuples whose value was closed earlier in this unit; later units are the gate's business."""
-        closed = self.closed.setdefault(number, {})
-        plain = [c for c in columns if c != self.stream.time]
-        timed = len(plain) < len(columns)
-        suspects = self._suspects(number, [batch.column(c) for c in plain], chosen)
-        suspects = suspects[(keep | chosen)[suspects]]
-        some = batch.take(pa.array(suspects))
-        for row, key in zip(suspects, zip(*(plain_values(some.column(c)) for c in plain), strict=True), strict=True):
-            if chosen[row]:
-                bound = int(times[row]) if timed else MAX_TIME
-                closed[key] = max(closed.get(key, MIN_TIME), bound)
-            elif key in closed and times[row] < closed[key]:
-                patterns: dict[str, Pattern] = {c: Constant(v) for c, v in zip(plain, key, strict=True)}
-                broken = Punctuation.of({**patterns, self.stream.time: Range(high=closed[key])} if timed else patterns)
-                letters.append(self._letter("late", f"it came after {self._shown(broken)}", batch, int(row), reading, self._shown(broken)))
-                keep[row] = False
-
-    def _suspects(self, number: int, keys: list[pa.Array], chosen: Mask) -> Int64s:
-        """The marker rows, and the few rows that may come after a marker row of equal key (told by hash)."""
-        hashes, _, _ = hash_columns(keys, null_is_value=True)
-        rows = np.flatnonzero(chosen)
-        first = dict(zip(hashes[rows][::-1].tolist(), rows[::-1].tolist(), strict=True))
-        known = self.hashes.setdefault(number, np.empty(0, dtype=np.uint64))
-        closers = np.array(sorted(first), dtype=np.uint64)
-        suspect = chosen | np.isin(hashes, known)
-        if len(closers):
-            at = np.minimum(np.searchsorted(closers, hashes), len(closers) - 1)
-            positions = np.array([first[int(c)] for c in closers], dtype=np.int64)
-            suspect |= (closers[at] == hashes) & (np.arange(len(hashes)) > positions[at])
-            self.hashes[number] = np.union1d(known, closers)
-        return np.flatnonzero(suspect)
 
     def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> Int64s:
         """For every row the low-water mark that the rows before it in this unit have led to.

@@ -18,6 +18,7 @@ from millstream.io.contract import Unit
 from millstream.operators.contract import Config
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
+from millstream.progress.claims import Claims, Judge
 from millstream.progress.guard import Guard, unchanged
 from millstream.state.closed import Closed
 from millstream.state.registers import Registers
@@ -59,7 +60,10 @@ class Gate:
         """Among the gates of one crossing, the one that tells of tuples late by their time, which no bucket has alone."""
         self.registers = Registers(journal=journal)
         self.closed = Closed(guard.source_schema, self.registers, "closed")
+        self.judge = Judge(self.stream, guard.source_schema, self.closed, self.registers)
         self.sequence = unchanged(SEQUENCE, path, guard.schema.empty_table().select(guard.passed).schema)
+        self.bounds = tuple(new for _, told in self.stream.bounds for old in told for new in self._translate(old))
+        """What is promised from the start."""
         self.suspects: dict[int, str] = {}
 
     def _translate(self, punctuation: Punctuation) -> list[Punctuation]:
@@ -87,12 +91,14 @@ class Gate:
         """All that the stream has promised so far, as it is told behind the gate."""
         if self.registers.get("ended", 0):
             return (Punctuation.end(),)
+        if not len(self.registers):
+            return ()
         told = list(self.closed.promises())
         if self.mark > MIN_TIME:
             told.append(Punctuation.linear(self.stream.time, self.mark))
         if self.sequence is not None and self.registers.get("rows", 0):
             told.append(Punctuation.linear(SEQUENCE, int(self.registers["rows"])))
-        return tuple(new for old in told for new in self._translate(old))
+        return (*self.bounds, *(new for old in told for new in self._translate(old)))
 
     def take(self, block: Block, step: Step, *, numbered: bool = True) -> tuple[Block, list[Broken]]:
         """One block of a unit with the step it ends; the promises that hold after it, and those that it broke.
@@ -105,12 +111,19 @@ class Gate:
             self.registers["before by clock"] = int(self.mark > self.tuples_mark)
             self.registers["rows before"] = self.registers.get("rows", 0)
         before = int(self.registers.get("before", MIN_TIME))
-        batch = self.guard.without(self._punctual(block.batch, before))
+        late, closings = self._late(block.batch, before), list(step.closings)
+        if step.claims is not None:
+            guilty, promised = self.judge.judge(step.claims, before)
+            late |= self._guilty(block.batch, step.claims, guilty)
+            closings += promised
+        self.closed.add(closings)
+        batch = self.guard.without(self._punctual(block.batch, late, before))
         if numbered:
             batch = self._numbered(batch)
-        promises = [new for old in step.closings for new in self._translate(old)]
-        if step.closings:
-            self.closed.add(step.closings)
+        promises = [new for old in closings for new in self._translate(old)]
+        if self.bounds and "bounds told" not in self.registers:
+            self.registers["bounds told"] = 1
+            promises = [*self.bounds, *promises]
         broken = self._broken(step, before)
         if step.done:
             self.registers["unit"] = -1  # what comes next, be it an enabling timestamp, begins anew
@@ -126,20 +139,35 @@ class Gate:
             promises += self._translate(Punctuation.linear(SEQUENCE, rows))
         return Block(batch, tuple(promises)), broken
 
-    def _punctual(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
-        """Without the tuples that break what earlier units promised."""
-        if not batch.num_rows or not self.guard.columns:
-            return batch
-        seen = self.guard.view(batch)
+    def _late(self, batch: pa.RecordBatch, before: int) -> Mask:
+        """The tuples that break what earlier units promised; where keys are unique all are told by claims."""
         late: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
-        if before > MIN_TIME and self.stream.time in self.guard.columns:
-            late = to_axis(seen.column(self.stream.time)) < before
+        if not batch.num_rows or not self.guard.columns or self.stream.unique:
+            return late
+        seen = self.guard.view(batch)
         closed = self.closed.matches(seen)
-        if closed is not None and closed.any():
-            if self.reports:
-                self._suspect(seen.filter(pa.array(closed & ~late)))
-            late = late | closed
-        return batch.filter(pa.array(~late)) if late.any() else batch
+        return late | self._early(seen, before) | (late if closed is None else closed)
+
+    def _early(self, seen: pa.RecordBatch, before: int) -> Mask:
+        if before == MIN_TIME or self.stream.time not in self.guard.columns:
+            return np.zeros(seen.num_rows, dtype=np.bool_)
+        early: Mask = to_axis(seen.column(self.stream.time)) < before
+        return early
+
+    def _guilty(self, batch: pa.RecordBatch, claims: Claims, guilty: Mask) -> Mask:
+        """The tuples whose claims are late."""
+        if not batch.num_rows or not guilty.any():
+            return np.zeros(batch.num_rows, dtype=np.bool_)
+        found: Mask = guilty[claims.places(batch.column(self.guard.columns[SEQUENCE]).to_numpy())]
+        return found
+
+    def _punctual(self, batch: pa.RecordBatch, late: Mask, before: int) -> pa.RecordBatch:
+        if not late.any():
+            return batch
+        if self.reports:
+            seen = self.guard.view(batch)
+            self._suspect(seen.filter(pa.array(late & ~self._early(seen, before))))
+        return batch.filter(pa.array(~late))
 
     def _suspect(self, late: pa.RecordBatch) -> None:
         for row in range(late.num_rows):

@@ -65,7 +65,12 @@ def _stream(stream: Stream) -> dict[str, str]:
         f"the timestamp of {name}": f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " "),
     }
     for number, clause in enumerate(stream.punctuate):
-        lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {', '.join(clause.columns)} when {clause.when.sql('spark')}"
+        lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {clause.told} when {clause.when.sql('spark')}"
+    for word, keys in (("UNIQUE", stream.unique), ("CLUSTERED BY", stream.clustered)):
+        for number, key in enumerate(keys):
+            lines[f"{word} {number + 1} of {name}"] = ", ".join(key.columns)
+    for number, check in enumerate(stream.checks):
+        lines[f"CHECK {number + 1} of {name}"] = check.condition.sql("spark")
     options = {key: value for key, value in stream.options.items() if key not in FREE}
     path = stream.options.get("path")
     if path is not None and not os.path.isdir(local_path(path)):

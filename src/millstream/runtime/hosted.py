@@ -121,7 +121,7 @@ class HostedProgram:
         packets = []
         for arrival in piece.arrivals:
             order = (arrival.step.unit.number, part, 0)
-            everyone = arrival.step.done or bool(arrival.step.closings)
+            everyone = arrival.step.done or arrival.step.promises
             home = arrival.step.unit.number % self.buckets
             for bucket, block in spread(arrival.block, arrival.crossing, self.buckets, home, everyone):
                 packets.append(Packet(bucket, arrival.crossing.number, order, pack(block, arrival.step)))

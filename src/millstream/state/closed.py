@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, is_below, plain_values
+from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, is_below, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, is_axis, to_axis
 from millstream.state.listing import Listing
 from millstream.state.ranges import Ranges, runs
@@ -169,22 +169,25 @@ def shape_of(punctuation: Punctuation) -> tuple[tuple[str, ...], str | None, int
     columns: list[str] = []
     time, bound = None, MAX_TIME
     for name, pattern in punctuation.patterns:
-        if isinstance(pattern, (Constant, OneOf)):
+        if isinstance(pattern, (Constant, OneOf, Part)):
             columns.append(name)
         elif time is None and is_below(pattern):
             time, bound = name, pattern.high  # type: ignore[attr-defined]
         else:
             return None
-    lists = sum(isinstance(pattern, OneOf) for _, pattern in punctuation.patterns)
-    return (tuple(columns), time, bound) if columns and (not lists or len(columns) == 1) else None
+    lists = {id(p.rows) if isinstance(p, Part) else name for name, p in punctuation.patterns if isinstance(p, (OneOf, Part))}
+    alone = len(columns) == 1 or all(isinstance(p, Part) for name, p in punctuation.patterns if name in columns)
+    return (tuple(columns), time, bound) if columns and (not lists or (len(lists) == 1 and alone)) else None
 
 
 def listed(columns: Sequence[str], time: str | None, keys: list[pa.Array], bounds: Int64s) -> list[Punctuation]:
-    """Closed keys as punctuations: one list where there is one column and no time, else one for each key."""
+    """Closed keys as punctuations: one list, of values or of combinations; with a time one for each key."""
     if not len(bounds):
         return []
     if len(columns) == 1 and time is None:
         return [Punctuation.of({columns[0]: OneOf(keys[0]) if len(keys[0]) > 1 else Constant(plain_values(keys[0])[0])})]
+    if time is None and len(bounds) > 1:
+        return [Punctuation.of(Part.all(pa.RecordBatch.from_arrays(keys, names=list(columns))))]
     found = []
     for key, bound in zip(zip(*(plain_values(column) for column in keys), strict=True), bounds, strict=True):
         patterns: dict[str, Pattern] = {c: Constant(value) for c, value in zip(columns, key, strict=True)}
@@ -197,7 +200,7 @@ def values_of(punctuation: Punctuation, columns: Sequence[str], schema: pa.Schem
     found = []
     for name in columns:
         pattern, kind = punctuation.pattern(name), schema.field(name).type
-        if isinstance(pattern, OneOf):
+        if isinstance(pattern, (OneOf, Part)):
             found.append(pattern.array(kind))
         else:
             assert isinstance(pattern, Constant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.runtimes.case import Case
-from tests.runtimes.cases import aggregates, gaps, joins, late, plans, stateless, times, types, windows
+from tests.runtimes.cases import aggregates, declared, gaps, joins, late, plans, stateless, times, types, windows
 
 TOPICS: dict[str, list[Case]] = {
     "Stateless queries": stateless.CASES,
@@ -12,6 +12,7 @@ TOPICS: dict[str, list[Case]] = {
     "Joins": joins.CASES,
     "Types and values": types.CASES,
     "Punctuations and time": times.CASES,
+    "Declared keys, clusters and values": declared.CASES,
     "Late and broken tuples": late.CASES,
     "Several queries, several stages": plans.CASES,
     "Refused": gaps.CASES,

@@ -32,8 +32,9 @@ class Scan(Node):
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
-        sets = (frozenset(p.columns) - {self.stream.time} for p in self.stream.punctuate)
-        return frozenset(s for s in sets if s)
+        marked = (frozenset(p.columns) - {self.stream.time} for p in self.stream.punctuate)
+        declared = (frozenset(key.columns) for key in (*self.stream.unique, *self.stream.clustered))
+        return frozenset(s for s in (*marked, *declared) if s)
 
 
 @dataclass(frozen=True)
