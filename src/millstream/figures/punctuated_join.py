@@ -144,12 +144,13 @@ class _Watch:
         executor = run.stage.executor
         (number,) = [n for n in executor.operators if isinstance(executor.network.vertices[n].config, Join)]
         self.join: Any = executor.operators[number]
+        keys = self.join.config.left_keys
         emit = executor.network.emit
 
         def counted(vertex: int, block: Block) -> None:
             if vertex == number:
                 self.tuples += len(block)
-                self.punctuations += sum(p.count for p in block.punctuations if not p.is_linear and not p.is_end) // 2  # of both keys
+                self.punctuations += sum(p.count for p in block.punctuations if not p.is_end and p.patterns[0][0] in keys)
             emit(vertex, block)
 
         setattr(executor.network, "emit", counted)  # noqa: B010 (a method)

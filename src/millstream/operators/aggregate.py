@@ -211,7 +211,8 @@ class RunningAggregate(UnaryOperator):
     def _matching(self, table: GroupTable, punctuation: Punctuation) -> Int64s:
         """A list of whole keys is looked up; anything else is compared with every group."""
         names = table.key_schema.names
-        listed = {name for name, _ in punctuation.patterns} == set(names) and shape_of(punctuation) is not None
+        shape = shape_of(punctuation)
+        listed = shape is not None and shape[1] is None and set(shape[0]) == set(names)
         if listed and self.config.window is None and self.config.axis is None:
             values = values_of(punctuation, names, table.key_schema)
             found = table.lookup(values, np.zeros(len(values[0]), dtype=np.int64))

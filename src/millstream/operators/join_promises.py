@@ -76,8 +76,8 @@ class JoinPromises:
             self.stirred[side] = True
             return
         keys = values_of(punctuation, self.keys[side], self.schemas[side])
-        if len(keys) == 1 and len(keys[0]) > 1:
-            keys = [keys[0].unique()]
+        if len(keys[0]) > 1:
+            keys = _different(keys)
         hashed = hash_columns(keys)
         let_go(1 - side, self.rows[1 - side].of(keys, *hashed)[1])
         self.prepare(side)
@@ -205,6 +205,15 @@ class JoinPromises:
             # left or anti join. A semi join needs the partner that can not come any more.
             told = [other] if kind == "semi" else []
         return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
+
+
+def _different(keys: list[pa.Array]) -> list[pa.Array]:
+    """Each key once."""
+    if len(keys) == 1:
+        return [keys[0].unique()]
+    schema = pa.schema([(str(i), key.type) for i, key in enumerate(keys)])
+    _, first = GroupTable(schema, ()).upsert(keys, np.zeros(len(keys[0]), dtype=np.int64))
+    return keys if len(first) == len(keys[0]) else [key.take(pa.array(first)) for key in keys]
 
 
 def shift(mark: int, by: int) -> int:
