@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from millstream.core.rates import Rates
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
 from millstream.graph.build import AUTO, GraphBuilder, build_graph
 from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.io import read_table
+from millstream.io.rates import rates_of
 from millstream.language import parse
 from millstream.language.statements import (
     CreateAggregate,
@@ -139,7 +141,11 @@ class Pipeline:
 
 def explained(form: str, graph: Graph, settings: Settings) -> str:
     """A graph as text."""
-    return explain_spark(graph) if form == "spark" else explain_graph(graph, Execution.of(settings))
+    return explain_spark(graph) if form == "spark" else explain_graph(graph, Execution.of(settings), _rates)
+
+
+def _rates(stream: Stream) -> Rates | None:
+    return rates_of(stream.options, closes=bool(stream.closed_columns), unique=bool(stream.unique))
 
 
 def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO) -> Graph:

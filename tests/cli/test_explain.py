@@ -178,3 +178,26 @@ def test_the_graph_shows_how_execution_is_set(command: Command) -> None:
     for name, value in (("breaks", "1 -> 99"), ("strategies", "Nowhere: depth-first")):
         done = command("explain", "pipeline.sql", "--form", "graph", "--set", f"execution.{name}={value}")
         assert done.code == 1 and done.err.count("\n") == 1, done.err
+
+
+STREAM_OF = """CREATE STREAM {name} (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (k) WHEN closed
+  WITH (connector = 'generator', pattern = '{pattern}', every = '10 milliseconds', tuples = 1000);
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ("", ["keeps: tuples of A for 15 s, or until B has closed their k; tuples of B for 5 s, or until A has closed their k",
+              "expected after 15 s: 800 tuples, 2,000 without punctuations"]),
+        ("SET join.algorithm = 'window';", ["keeps: tuples of A for 15 s; tuples of B for 5 s", "expected after 15 s: 2,000 tuples"]),
+        ("SET join.algorithm = 'punctuated';", ["keeps: tuples of A until B has closed their k; tuples of B until A has closed their k"]),
+    ],
+)  # fmt: skip
+def test_what_a_join_keeps(command: Command, settings: str, wanted: list[str]) -> None:
+    """By equation 1 of paper 002: 1 - 15 / (15 + 10) of the tuples are left when 15 of 25 values are closed."""
+    streams = "".join(STREAM_OF.format(name=name, pattern="punct-asc-100-40") for name in "AB")
+    query = "INSERT INTO Out SELECT A.k, A.ts FROM A [RANGE 15 SECONDS] AS A, B [RANGE 5 SECONDS] AS B WHERE A.k = B.k"
+    command.pipeline(f"{settings} {streams} CREATE SINK Out WITH (connector = 'console'); {query}")
+    lines = [line.strip() for line in command("explain", "pipeline.sql", "--form", "graph").out.splitlines()]
+    assert [line for line in lines if line.startswith(("keeps:", "expected"))] == wanted

@@ -12,6 +12,7 @@ from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.enhanced import TsmArc, enhanced
 from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph, Vertex
+from millstream.graph.keeps import RatesOf, keeps
 from millstream.graph.rules import rule_name, strategy_of
 from millstream.graph.table import StateTable, table_text
 from millstream.operators.aggregate import Aggregate
@@ -32,7 +33,7 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 _STATE = {"GroupTable": "groups", "RowWindow": "tuples", "Registers": "registers"}
 
 
-def explain_graph(graph: Graph, execution: Execution) -> str:
+def explain_graph(graph: Graph, execution: Execution, rates_of: RatesOf = lambda stream: None) -> str:
     """Every operator with its kind, keys and punctuation rules; then the buffers between them, the forks, and the state table."""
     execution.check(graph)
     labels, vertices = label_all(graph), {v.number: v for v in graph.vertices}
@@ -40,6 +41,9 @@ def explain_graph(graph: Graph, execution: Execution) -> str:
     for v in graph.vertices:
         lines.append(f"#{v.number} {labels[v.number]}")
         lines += [f"     {line}" for line in _details(v)]
+        config = v.config.inner if isinstance(v.config, InOrder) else v.config
+        if isinstance(config, Join):
+            lines += [f"     {line}" for line in keeps(config, v, graph, rates_of)]
     lines += _list("buffers", [f"#{producer} -> #{v.number}" for v in graph.vertices for producer in v.inputs])
     lines += _list("arcs with time-stamp memory (TSM)", [_tsm_text(start, arc, vertices) for start, arc in enhanced(graph)])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}

@@ -1,0 +1,88 @@
+"""What a join keeps, for how long, and how much that is expected to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from millstream.core.rates import Rates
+from millstream.graph.graph import Graph, Vertex
+from millstream.operators.edges import Enter
+from millstream.operators.join import PUNCTUATED, WINDOW, Join
+from millstream.plan.catalog import Stream
+from millstream.plan.cost import expected_state
+from millstream.plan.explain import span
+
+SECOND = 1_000_000
+
+RatesOf = Callable[[Stream], Rates | None]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One input of a join, as far as it can be traced to a stream."""
+
+    name: str
+    window: int | None
+    """Microseconds for which a tuple is kept, by time."""
+    closes: str | None
+    """The key whose values it declares finished."""
+    stream: Stream | None
+
+
+def keeps(join: Join, v: Vertex, graph: Graph, rates_of: RatesOf) -> list[str]:
+    """Lines for EXPLAIN."""
+    sides = [_side(join, v, graph, port) for port in (0, 1)]
+    lines = [f"keeps: {'; '.join(_text(join, own, other) for own, other in (sides, sides[::-1]))}"]
+    expected = _expected(join, sides, rates_of)
+    return lines if expected is None else [*lines, expected]
+
+
+def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:
+    window = None
+    if join.algorithm != PUNCTUATED:
+        ends = [band.high if port == 0 else None if band.low is None else -band.low for band in join.bands]
+        window = min((end for end in ends if end is not None), default=None)
+    traced = _traced(graph, v.inputs[port], (join.left_keys, join.right_keys)[port])
+    if traced is None:
+        return _Side("the left input" if port == 0 else "the right input", window, None, None)
+    stream, keys = traced
+    marked = (clause.columns for clause in stream.punctuate if stream.time not in clause.columns)
+    sets = [*marked, *(key.columns for key in (*stream.unique, *stream.clustered))]
+    closes = next((", ".join(columns) for columns in sets if set(columns) <= set(keys)), None) if join.algorithm != WINDOW else None
+    return _Side(stream.name, window, closes, stream)
+
+
+def _traced(graph: Graph, number: int, columns: tuple[str, ...]) -> tuple[Stream, list[str]] | None:
+    """The stream that columns come from as they are, and their names there."""
+    names, v = list(columns), graph[number]
+    while not isinstance(v.config, Enter):
+        found = v.config.source_columns(names) if len(v.inputs) == 1 else None
+        if found is None:
+            return None
+        names, v = [found[name] for name in names], graph[v.inputs[0]]
+    return v.config.stream, names
+
+
+def _text(join: Join, own: _Side, other: _Side) -> str:
+    ways = [] if own.window is None else [f"for {span(own.window)}" if own.window > 0 else "until the other side has come so far"]
+    if other.closes is not None:
+        ways.append(f"until {other.name} has closed their {other.closes}")
+    return f"tuples of {own.name} {', or '.join(ways)}" if ways else f"tuples of {own.name} to the end"
+
+
+def _expected(join: Join, sides: list[_Side], rates_of: RatesOf) -> str | None:
+    """By the cost model of paper 002, where the streams say how fast they are."""
+    rates = [None if side.stream is None else rates_of(side.stream) for side in sides]
+    windows = [side.window for side in sides]
+    if None in rates or None in windows:
+        return None
+    at = max(max(w for w in windows if w is not None) / SECOND, 1.0)
+    plain, closed = [], []
+    for own, other in ((0, 1), (1, 0)):
+        mine, theirs, window = rates[own], rates[other], windows[own]
+        assert mine is not None and theirs is not None and window is not None
+        plain.append(expected_state(mine, Rates(theirs.tuples), window / SECOND, at))
+        closed.append(expected_state(mine, theirs if sides[other].closes else Rates(theirs.tuples), window / SECOND, at))
+    told = f"expected after {span(round(at * SECOND))}: {sum(closed):,.0f} tuples"
+    return told if round(sum(closed)) == round(sum(plain)) else f"{told}, {sum(plain):,.0f} without punctuations"
