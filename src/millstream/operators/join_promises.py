@@ -20,6 +20,7 @@ from millstream.state.row_window import RowWindow
 Int64s = npt.NDArray[np.int64]
 _NONE = np.empty(0, dtype=np.int64)
 Mask = npt.NDArray[np.bool_]
+UInt64s = npt.NDArray[np.uint64]
 
 LEFT, RIGHT = 0, 1
 
@@ -75,10 +76,7 @@ class JoinPromises:
             self.registers[f"waiting {side}"] = waiting | {punctuation}
             self.stirred[side] = True
             return
-        keys = values_of(punctuation, self.keys[side], self.schemas[side])
-        if len(keys[0]) > 1:
-            keys = _different(keys)
-        hashed = hash_columns(keys)
+        keys, hashed = _different(values_of(punctuation, self.keys[side], self.schemas[side]))
         let_go(1 - side, self.rows[1 - side].of(keys, *hashed)[1])
         self.prepare(side)
         finished = np.ones(len(keys[0]), dtype=np.bool_)
@@ -207,13 +205,18 @@ class JoinPromises:
         return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
 
 
-def _different(keys: list[pa.Array]) -> list[pa.Array]:
-    """Each key once."""
-    if len(keys) == 1:
-        return [keys[0].unique()]
-    schema = pa.schema([(str(i), key.type) for i, key in enumerate(keys)])
-    _, first = GroupTable(schema, ()).upsert(keys, np.zeros(len(keys[0]), dtype=np.int64))
-    return keys if len(first) == len(keys[0]) else [key.take(pa.array(first)) for key in keys]
+def _different(keys: list[pa.Array]) -> tuple[list[pa.Array], tuple[UInt64s, Mask, bool]]:
+    """Each key once, with its hash (see `hash_columns`)."""
+    hashes, valid, exact = hash_columns(keys)
+    if len(hashes) > 1:
+        if exact:
+            _, first = np.unique(hashes, return_index=True)
+        else:
+            schema = pa.schema([(str(i), key.type) for i, key in enumerate(keys)])
+            _, first = GroupTable(schema, ()).upsert(keys, np.zeros(len(hashes), dtype=np.int64))
+        if len(first) < len(hashes):
+            return [key.take(pa.array(first)) for key in keys], (hashes[first], valid[first], exact)
+    return keys, (hashes, valid, exact)
 
 
 def shift(mark: int, by: int) -> int:

@@ -27,6 +27,9 @@ class Place(NamedTuple):
     time: str | None
 
 
+_NOWHERE: frozenset[Place] = frozenset()
+
+
 class Closed:
     """The value punctuations seen on one arc.
 
@@ -38,6 +41,7 @@ class Closed:
         self.schema = schema
         self.registers = registers
         self.name = name
+        self._known, self._sorted = _NOWHERE, list[Place]()
 
     # -- what came ------------------------------------------------------------------------------------------------
 
@@ -105,7 +109,10 @@ class Closed:
     # -- what it means --------------------------------------------------------------------------------------------
 
     def places(self) -> list[tuple[Place, Any]]:
-        return [(place, self.registers[place.name]) for place in sorted(self.registers.get(f"{self.name} places", frozenset()), key=str)]
+        known: frozenset[Place] = self.registers.get(f"{self.name} places", _NOWHERE)
+        if known is not self._known:
+            self._known, self._sorted = known, sorted(known, key=str)
+        return [(place, self.registers[place.name]) for place in self._sorted]
 
     def matches(self, batch: pa.RecordBatch) -> Mask | None:
         """The tuples that some punctuation seen so far says will not come; None when there is none at all."""
