@@ -9,6 +9,8 @@ from millstream.figures.report import Picture
 
 INK, QUIET = "#24292f", "#8c959f"
 COLOURS = ("#cf222e", "#0969da", "#1a7f37", "#8250df", "#bf8700", "#57606a")
+FEW = 15
+"""Points up to which each is marked, on the line and below it."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -58,12 +60,12 @@ def _lines(axes: Any, picture: Picture) -> None:
     xs = sorted({x for curve in picture.curves for x in curve.xs})
     for curve, colour, marker in zip(picture.curves, COLOURS, MARKERS, strict=False):
         if curve.xs:
-            axes.plot(curve.xs, curve.ys, color=colour, marker=marker, ms=5, lw=1.6, label=curve.name)
+            axes.plot(curve.xs, curve.ys, color=colour, marker=marker if len(xs) <= FEW else None, ms=5, lw=1.6, label=curve.name)
         else:
             axes.plot([xs[0], xs[-1]], [curve.ys[0]] * 2, color=colour, lw=1.8, ls="--", label=f"{curve.name} ({shown(curve.ys[0])})")
     if not picture.log_y:
         axes.set_ylim(bottom=0)
-    if not picture.log_x:
+    if not picture.log_x and len(xs) <= FEW:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
 

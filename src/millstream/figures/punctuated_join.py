@@ -68,7 +68,8 @@ class Played:
         return self.samples[-1].tuples / self.samples[-1].spent
 
     def curve(self, name: str, value: str, over: str = "time") -> Curve:
-        return Curve(name, tuple(getattr(s, over) for s in self.samples), tuple(float(getattr(s, value)) for s in self.samples))
+        running = [sample for sample in self.samples if sample.time < self.samples[-1].time]  # at the end everything is let go
+        return Curve(name, tuple(getattr(s, over) for s in running), tuple(float(getattr(s, value)) for s in running))
 
     def expected(self, window: float) -> list[float]:
         """The state by equation 1, at each sample."""
@@ -188,12 +189,12 @@ def _state(report: Report, states: dict[tuple[str, float], Played]) -> None:
         Claim("8", "less than half at 15 s", f"{shares[15.0]:.0%}", shares[15.0] < 0.5),
     ]
     played = states[PW, 15.0]
-    expected = played.expected(15.0)
+    expected, xs = played.expected(15.0), played.curve("", "state").xs
     report.pictures.append(
         Picture(
             "002-eq1",
             "Equation 1 and the state of PWJoin, windows of 15 s",
-            (played.curve("measured", "state"), Curve("expected", played.curve("", "state").xs, tuple(expected))),
+            (played.curve("measured", "state"), Curve("expected", xs, tuple(expected[: len(xs)]))),
             "seconds of the streams",
             "tuples",
         )
