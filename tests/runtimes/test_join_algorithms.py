@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
+from millstream.core.punctuation import Punctuation
+from millstream.operators.contract import Output
 from millstream.operators.running_join import RunningJoin
 from millstream.state.rings import Rings
 
@@ -89,3 +91,14 @@ def test_auto_chooses_by_what_the_streams_declare() -> None:
     assert "inner punctuated-window join on" in label(f"{STREAMS} {SINK} {PAIRS}")
     assert "inner punctuated join on" in label(f"{STREAMS} {SINK} {PAIRS.replace(' [RANGE 10 SECONDS]', '')}")
     assert "inner join on" in label(f"SET join.algorithm = 'window'; {STREAMS} {SINK} {PAIRS}")
+
+
+def test_a_promise_behind_the_end_of_an_input() -> None:
+    """Over arcs one may come so: the end is among the tuples, and the promise is not."""
+    times = "A.ts < B.ts AND B.ts < A.ts + INTERVAL 5 SECONDS"
+    run = live("auto", f"SELECT A.k AS k FROM A, B [RANGE 10 SECONDS] AS B WHERE A.k = B.k AND {times}")
+    (join,) = [o for o in run._run.stage.executor.operators.values() if isinstance(o, RunningJoin)]
+    out = Output()
+    join._punctuate(0, Punctuation.end(), out)
+    join._punctuate(0, Punctuation.linear(join.config.bands[0].left, 7), out)
+    assert join._right_bound() > 7
