@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -224,6 +225,29 @@ def test_a_sink_that_can_not_be_opened_changes_nothing(place: Path) -> None:
     assert ended
     assert [json.loads(file.read_text())["k"] for file in (place / "base").glob("part-*")] == [1]
     assert [json.loads(file.read_text())["k"] for file in (place / "good").glob("part-*") if file.stat().st_size] == [101]
+
+
+def test_a_socket_is_left_with_its_last_reader(place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        session, control, stop = ms.Session("local"), Control(), threading.Event()
+        session.sql(FILES.replace("{place}", str(place)))
+        thread = threading.Thread(target=lambda: session.run(stop=stop, control=control))
+        thread.start()
+        port = server.getsockname()[1]
+        try:
+            control.ask(f"""
+                CREATE STREAM N (line STRING) TIMESTAMP LATENT WITH (connector = 'socket', format = 'text', port = {port});
+                CREATE SINK Lines WITH (connector = 'memory'); INSERT INTO Lines SELECT line FROM N;
+            """)
+            server.settimeout(20)
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(20)
+                control.ask("DROP QUERY Lines")
+                assert connection.recv(1) == b""
+        finally:
+            stop.set()
+            thread.join(30)
 
 
 def test_a_control_directory_that_goes_away_and_files_that_change(place: Path) -> None:
