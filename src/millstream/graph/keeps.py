@@ -33,8 +33,8 @@ class _Side:
 def keeps(join: Join, v: Vertex, graph: Graph, rates_of: RatesOf) -> list[str]:
     """Lines for EXPLAIN."""
     sides = [_side(join, v, graph, port) for port in (0, 1)]
-    lines = [f"keeps: {'; '.join(_text(join, own, other) for own, other in (sides, sides[::-1]))}"]
-    expected = _expected(join, sides, rates_of)
+    lines = [f"keeps: {'; '.join(_text(own, other) for own, other in (sides, sides[::-1]))}"]
+    expected = _expected(sides, rates_of)
     return lines if expected is None else [*lines, expected]
 
 
@@ -47,9 +47,9 @@ def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:
     if traced is None:
         return _Side("the left input" if port == 0 else "the right input", window, None, None)
     stream, keys = traced
-    marked = (clause.columns for clause in stream.punctuate if stream.time not in clause.columns)
-    sets = [*marked, *(key.columns for key in (*stream.unique, *stream.clustered))]
-    closes = next((", ".join(columns) for columns in sets if set(columns) <= set(keys)), None) if join.algorithm != WINDOW else None
+    closes = None
+    if join.algorithm != WINDOW:
+        closes = next((", ".join(columns) for columns in stream.closings if set(columns) <= set(keys) - {stream.time}), None)
     return _Side(stream.name, window, closes, stream)
 
 
@@ -64,14 +64,14 @@ def _traced(graph: Graph, number: int, columns: tuple[str, ...]) -> tuple[Stream
     return v.config.stream, names
 
 
-def _text(join: Join, own: _Side, other: _Side) -> str:
+def _text(own: _Side, other: _Side) -> str:
     ways = [] if own.window is None else [f"for {span(own.window)}" if own.window > 0 else "until the other side has come so far"]
     if other.closes is not None:
         ways.append(f"until {other.name} has closed their {other.closes}")
     return f"tuples of {own.name} {', or '.join(ways)}" if ways else f"tuples of {own.name} to the end"
 
 
-def _expected(join: Join, sides: list[_Side], rates_of: RatesOf) -> str | None:
+def _expected(sides: list[_Side], rates_of: RatesOf) -> str | None:
     """By the cost model of paper 002, where the streams say how fast they are."""
     rates = [None if side.stream is None else rates_of(side.stream) for side in sides]
     windows = [side.window for side in sides]

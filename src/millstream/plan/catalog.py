@@ -69,11 +69,15 @@ class Stream:
         return self.timestamp.column or STAMP
 
     @property
-    def closed_columns(self) -> tuple[str, ...]:
-        """The columns of its value punctuations, with the time where one is group-wise."""
+    def closings(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each of its value punctuations, with the time where one is group-wise."""
         marked = (p.columns for p in self.punctuate if p.columns != (self.time,))
-        declared = (key.columns for key in (*self.unique, *self.clustered))
-        return tuple(dict.fromkeys(c for columns in (*marked, *declared) for c in columns))
+        return (*marked, *(key.columns for key in (*self.unique, *self.clustered)))
+
+    @property
+    def closed_columns(self) -> tuple[str, ...]:
+        """All columns of its value punctuations, each once."""
+        return tuple(dict.fromkeys(column for columns in self.closings for column in columns))
 
     @cached_property
     def bounds(self) -> tuple[tuple[Check, tuple[Punctuation, ...]], ...]:

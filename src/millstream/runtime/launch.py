@@ -54,20 +54,20 @@ class Launch:
         """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
         if checkpoint is None:
             launch = cls._prepared(pipeline, None)
-            launch.guard()
+            launch.hold_sinks()
             return launch
         held = Checkpoint.open(checkpoint)
         try:
             launch = cls._prepared(pipeline, held)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
-            launch.guard()
+            launch.hold_sinks()
         except BaseException:
             held.close()
             raise
         return launch
 
-    def guard(self) -> None:
+    def hold_sinks(self) -> None:
         """Keep other runs away from what this one writes to."""
         try:
             self.holds |= self._hold()

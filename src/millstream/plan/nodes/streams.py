@@ -32,9 +32,7 @@ class Scan(Node):
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
-        marked = (frozenset(p.columns) - {self.stream.time} for p in self.stream.punctuate)
-        declared = (frozenset(key.columns) for key in (*self.stream.unique, *self.stream.clustered))
-        return frozenset(s for s in (*marked, *declared) if s)
+        return frozenset(s for columns in self.stream.closings if (s := frozenset(columns) - {self.stream.time}))
 
 
 @dataclass(frozen=True)

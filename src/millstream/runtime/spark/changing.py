@@ -54,7 +54,7 @@ class Changing:
             raise SetupProblem(said, hint="bring the file back, or start with a new checkpoint")
         if self.made:
             self.launch.check()
-            self.launch.guard()
+            self.launch.hold_sinks()
             self._begin(self.launch)
             names = [os.path.basename(request.file) if request.file is not None else "from Python" for request in self.made]
             self.control.say(f"goes on as it was changed before: {', '.join(names)}")
