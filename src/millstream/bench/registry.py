@@ -52,6 +52,15 @@ BENCHMARKS = {
             "spark": "the same with Spark's own operators, RocksDB state store",
         },
     ),
+    "punctuated-join": Benchmark(
+        "millstream.bench.punctuated",
+        {
+            "millstream": "bids per auction within 12 hours, told when it is closed, Spark runtime",
+            "millstream, one process": "the same, local runtime",
+            "spark": "the same with Spark's own operators, RocksDB state store, told when 12 hours are over",
+        },
+        rows=22_000_000,
+    ),
 }
 
 
