@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,7 @@ class Auctions:
         upto = [0, *np.searchsorted(self.opened, self.times[cuts[1:-1] - 1], side="right"), len(self)]
         for stream, table, ends in (("Auction", self._auctions(), upto), ("Bid", self._bids(), cuts)):
             (folder / stream).mkdir(parents=True)
-            pieces = [table.slice(at, to - at) for at, to in zip(ends[:-1], ends[1:], strict=True)]
+            pieces = [table.slice(at, to - at) for at, to in pairwise(ends)]
             for number, piece in enumerate([*pieces, self._last(table.schema)]):
                 path = folder / stream / f"{number:05d}.parquet"
                 pq.write_table(piece, path)

@@ -174,13 +174,14 @@ def one_process(given: Path, out: Path, checkpoint: Path, ended: Longs) -> dict[
 
 
 def _on_spark(given: Path, checkpoint: Path, batches: list[float], epochs: Mapping[int, Iterable[Path]], ended: Longs) -> dict[str, Any]:
-    """Both sides on Spark: micro-batches of so many files, the last of which are not full, and the first of which start workers and compile."""
+    """For both sides on Spark: the first micro-batches start workers and compile, the last ones are not full."""
     until = read_until(given)
     full = batches[2 : len(until)] or batches
     delay, later = delays(epochs, until, ended)
     return {
         "steady": FILES * _rows(given) / (len(list((given / "Bid").iterdir())) - 1) / median(full),
         "batches": [round(each, 3) for each in batches],
+        "batch_span": float(np.diff(until).mean() / SECOND) if len(until) > 1 else 0.0,
         **_delays(delay),
         "later": [float(np.median(later)), float(np.quantile(later, 0.99))] if len(later) else None,
         "state_written": sum(sizes(str(checkpoint / "state"))),

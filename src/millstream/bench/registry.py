@@ -14,7 +14,7 @@ class Benchmark:
     """A comparison of sides that must give the same answer."""
 
     module: str
-    """Has `prepare(name, rows, folder)` and `run(name, side, rows, folder)`."""
+    """Has `prepare(name, rows, folder)`, with options of its own if any, and `run(name, side, rows, folder)`."""
     sides: dict[str, str]
     one_core: bool = False
     rows: int = ROWS
