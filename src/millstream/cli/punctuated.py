@@ -47,7 +47,7 @@ def show(sides: list[Side], *, as_json: bool) -> None:
     line("  99 %", lambda s: _of(s, "delay", 1, span))
     line("  micro-batches, median", lambda s: _of(s, "later", 0, "{:g}".format))
     line("  99 %", lambda s: _of(s, "later", 1, "{:g}".format))
-    line("Millstream on Spark takes", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
+    line("the first is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
     Console().print(table)
     print(NOTES.format(span=span(ours.runs[0]["batch_span"])))
     if native.given < ours.given:
