@@ -27,7 +27,7 @@ def show(sides: list[Side], *, as_json: bool) -> None:
         figures = [{"side": s.name, "tuples": s.given, "ratio": round(ours.rate / s.rate, 2), "runs": s.runs} for s in sides]
         print(json.dumps({"benchmark": "punctuated-join", "rows": ours.rows, "repeats": len(ours.runs), "sides": figures}, indent=2))
         return
-    table = Table(title=f"punctuated-join: bids per auction within 12 hours, {ours.given:,} tuples, median of {len(ours.runs)}")
+    table = Table(title=f"punctuated-join: {ours.given:,} tuples, median of {len(ours.runs)}")
     table.add_column("", no_wrap=True)
     for s in sides:
         table.add_column(NAMES[s.name], justify="right")
@@ -37,7 +37,8 @@ def show(sides: list[Side], *, as_json: bool) -> None:
 
     line("tuples given", lambda s: rate(s.given))
     line("tuples/s, steady", lambda s: rate(s.rate))
-    line("  slowest to fastest", lambda s: f"{rate(min(s.rates))} to {rate(max(s.rates))}")
+    line("  slowest run", lambda s: rate(min(s.rates)))
+    line("  fastest run", lambda s: rate(max(s.rates)))
     line("tuples/s, with the start", lambda s: rate(s.whole))
     line("memory, at most", lambda s: megabytes(s.most("peak_bytes")))
     line("state, at most: tuples", lambda s: f"{s.most('state_tuples'):,}")
@@ -47,7 +48,7 @@ def show(sides: list[Side], *, as_json: bool) -> None:
     line("  99 %", lambda s: _of(s, "delay", 1, span))
     line("  micro-batches, median", lambda s: _of(s, "later", 0, "{:g}".format))
     line("  99 %", lambda s: _of(s, "later", 1, "{:g}".format))
-    line("the first is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
+    line("Millstream is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
     Console().print(table)
     print(NOTES.format(span=span(ours.runs[0]["batch_span"])))
     if native.given < ours.given:
