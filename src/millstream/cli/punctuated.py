@@ -24,7 +24,7 @@ def show(sides: list[Side], *, as_json: bool) -> None:
     """A column per side."""
     ours, native = sides[0], sides[-1]
     if as_json:
-        figures = [{"side": s.name, "tuples": s.given, "ratio": round(ours.rate / s.rate, 2), "runs": s.runs} for s in sides]
+        figures = [{"side": s.name, "tuples": s.given, "ratio": round(s.rate / native.rate, 2), "runs": s.runs} for s in sides]
         print(json.dumps({"benchmark": "punctuated-join", "rows": ours.rows, "repeats": len(ours.runs), "sides": figures}, indent=2))
         return
     table = Table(title=f"punctuated-join: {ours.given:,} tuples, median of {len(ours.runs)}")
@@ -48,7 +48,7 @@ def show(sides: list[Side], *, as_json: bool) -> None:
     line("  99 %", lambda s: _of(s, "delay", 1, span))
     line("  micro-batches, median", lambda s: _of(s, "later", 0, "{:g}".format))
     line("  99 %", lambda s: _of(s, "later", 1, "{:g}".format))
-    line("Millstream is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
+    line("times Spark's tuples/s", lambda s: "" if s is native else f"{s.rate / native.rate:.1f} x")
     Console().print(table)
     print(NOTES.format(span=span(ours.runs[0]["batch_span"])))
     if native.given < ours.given:
