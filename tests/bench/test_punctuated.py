@@ -18,6 +18,7 @@ from millstream.bench.auctions import LASTS, SECOND, Auctions
 from millstream.bench.compare import Side, compare
 from millstream.bench.punctuated import FILES, NATIVE, ON_SPARK, ONE_PROCESS, delays, prepare, read_until, run, spark_epochs
 from millstream.cli.punctuated import show, span
+from millstream.errors import DataProblem
 
 NAME = "punctuated-join"
 ROWS = 22 * 400
@@ -106,7 +107,7 @@ def test_answers_that_differ_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("millstream.bench.compare._measure", measured)
     monkeypatch.setattr(punctuated, "prepare", lambda *_: None)
-    with pytest.raises(Exception, match="different answers"):
+    with pytest.raises(DataProblem, match="different answers"):
         compare(NAME, rows=22, repeats=1)
 
 
@@ -162,3 +163,10 @@ def test_a_table_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     figures = json.loads(capsys.readouterr().out)["sides"]
     assert [(each["tuples"], each["ratio"]) for each in figures] == [(22_000_000, 40), (22_000_000, 80), (5_500_000, 1)]
     assert span(5.25) == "5.25 s"
+
+
+def test_a_result_before_its_time_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = np.load(folder / "ended.npy") + 86400 * SECOND
+    monkeypatch.setattr(np, "load", lambda path: later)
+    with pytest.raises(DataProblem, match="before its auction was closed"):
+        run(NAME, ONE_PROCESS, ROWS, str(folder))
