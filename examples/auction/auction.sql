@@ -2,8 +2,13 @@
 -- The auction query of Ding and Rundensteiner, Evaluating Window Joins over Punctuated Streams (CIKM 2004), section 1.2 and Figure 1.
 -- millstream run examples/auction/auction.sql --set in=examples/auction/data --set out=/tmp/auction
 
+-- An item is put up once: when its auction has come, no other will, so no bid is kept to wait for one.
 CREATE STREAM Auction (item_id BIGINT, seller_id BIGINT, start_price DOUBLE, ts TIMESTAMP)
-  TIMESTAMP BY ts ORDERED WITH (connector = 'file', format = 'csv', path = '${in}/auction');
+  TIMESTAMP BY ts ORDERED
+  UNIQUE (item_id)
+  WITH (connector = 'file', format = 'csv', path = '${in}/auction');
+
+-- The hammer falls: no bid for this item will follow.
 CREATE STREAM Bid (item_id BIGINT, bidder_id BIGINT, bid_price DOUBLE, ts TIMESTAMP, closed BOOLEAN)
   TIMESTAMP BY ts ORDERED
   PUNCTUATE ON (item_id) WHEN closed

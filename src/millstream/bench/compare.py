@@ -34,32 +34,41 @@ class Side:
 
     @property
     def rates(self) -> list[float]:
-        return [run.get("steady", self.rows / run["seconds"]) for run in self.runs]
+        return [run.get("steady", self.given / run["seconds"]) for run in self.runs]
 
     @property
     def whole(self) -> float:
         """Tuples a second from the start to the end."""
-        return self.rows / float(median(run["seconds"] for run in self.runs))
+        return self.given / float(median(run["seconds"] for run in self.runs))
+
+    @property
+    def given(self) -> int:
+        """Tuples that this side had to take, where that is less than all."""
+        return int(self.runs[0].get("rows", self.rows))
 
     def most(self, what: str) -> int | None:
         found = [run[what] for run in self.runs if what in run]
         return max(found) if found else None
 
 
-def compare(name: str, *, rows: int | None = None, repeats: int = 3, tell: Callable[[str], None] = lambda text: None) -> list[Side]:
-    """Each side `repeats` times, taking turns, each in a process of its own; their answers must be equal."""
+def compare(
+    name: str, *, rows: int | None = None, repeats: int = 3, tell: Callable[[str], None] = lambda text: None, **options: Any
+) -> list[Side]:
+    """Each side `repeats` times, taking turns, each in its own process; their answers must be equal. Options are the benchmark's own."""
     benchmark = find(name)
     rows = rows or benchmark.rows
     runs: dict[str, list[dict[str, Any]]] = {side: [] for side in benchmark.sides}
     with tempfile.TemporaryDirectory(prefix="millstream-bench-") as folder:
-        import_module(benchmark.module).prepare(name, rows, folder)
+        import_module(benchmark.module).prepare(name, rows, folder, **options)
         for number in range(repeats):
             for side in runs:
                 tell(f"run {number + 1} of {repeats}: {side}")
                 runs[side].append(_measure(name, side, rows, folder))
-    answers = {(r["answer_rows"], r["digest"]) for results in runs.values() for r in results}
-    if len(answers) != 1:
-        raise DataProblem(f"the sides of {name} give different answers: {answers}")
+    found = [result for results in runs.values() for result in results]
+    answers = {(result["answer_rows"], result["digest"]) for result in found}
+    complete = {result["complete"] for result in found if "complete" in result}  # of sides that were given more than others
+    if len(answers) != 1 or len(complete) > 1:
+        raise DataProblem(f"the sides of {name} give different answers: {answers} {complete or ''}".rstrip())
     return [Side(side, rows, tuple(results)) for side, results in runs.items()]
 
 

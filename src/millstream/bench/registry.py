@@ -14,7 +14,7 @@ class Benchmark:
     """A comparison of sides that must give the same answer."""
 
     module: str
-    """Has `prepare(name, rows, folder)` and `run(name, side, rows, folder)`."""
+    """Has `prepare(name, rows, folder)`, with options of its own if any, and `run(name, side, rows, folder)`."""
     sides: dict[str, str]
     one_core: bool = False
     rows: int = ROWS
@@ -51,6 +51,15 @@ BENCHMARKS = {
             "millstream": "a join on the key within 5 s either way, Spark runtime",
             "spark": "the same with Spark's own operators, RocksDB state store",
         },
+    ),
+    "punctuated-join": Benchmark(
+        "millstream.bench.punctuated",
+        {
+            "millstream": "bids per auction within 12 hours, told when it is closed, Spark runtime",
+            "millstream, one process": "the same, local runtime",
+            "spark": "the same with Spark's own operators, RocksDB state store, told when 12 hours are over",
+        },
+        rows=22_000_000,
     ),
 }
 

@@ -98,9 +98,9 @@ def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, A
     return {"seconds": time.perf_counter() - began, "batches": list(batches.values()), "state_bytes": state[0]}
 
 
-def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql import functions as f
+def native_session() -> Any:
+    """Spark as its own operators want it."""
+    from pyspark.sql import SparkSession
 
     from millstream.runtime.spark.session import driver_memory
 
@@ -116,6 +116,14 @@ def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as f
+
+    spark = native_session()
 
     def read(stream: str) -> DataFrame:
         reader = spark.readStream.schema("k long, ts timestamp").option("maxFilesPerTrigger", files_per_batch(name))

@@ -13,6 +13,8 @@ from rich.table import Table
 
 from millstream.bench.compare import Side, compare
 from millstream.bench.registry import BENCHMARKS
+from millstream.cli.punctuated import megabytes, rate
+from millstream.cli.punctuated import show as show_punctuated
 from millstream.errors import NameProblem
 
 OTHERS = ("latency", "spark-state", "spark-idle", "soak")
@@ -36,6 +38,12 @@ def _latency(tuples: int | None, *, as_json: bool) -> None:
     show(latency.measure(tuples or latency.TUPLES, tell=lambda text: print(text, file=sys.stderr)), as_json=as_json)
 
 
+def _punctuated(rows: int | None, native_rows: int | None, repeats: int, *, as_json: bool) -> None:
+    options = {} if native_rows is None else {"native_rows": native_rows}
+    sides = compare("punctuated-join", rows=rows, repeats=repeats, tell=lambda text: print(text, file=sys.stderr), **options)
+    show_punctuated(sides, as_json=as_json)
+
+
 def _state(repeats: int, *, as_json: bool) -> None:
     from millstream.bench import state
     from millstream.cli.state import show
@@ -46,7 +54,10 @@ def _state(repeats: int, *, as_json: bool) -> None:
 def bench(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*BENCHMARKS, *OTHERS])}.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    rows: Annotated[int | None, typer.Option(help="Tuples altogether; 12 million by default (latency: 10,000 a side).")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Tuples altogether; 12 million by default (punctuated-join: 22 million, latency: 10,000 a side).")
+    ] = None,
+    native_rows: Annotated[int | None, typer.Option(help="Tuples for Spark's own operators, which are slow (punctuated-join).")] = None,
     repeats: Annotated[int, typer.Option(help="How often each side runs.")] = 3,
     seconds: Annotated[int, typer.Option(help="Seconds of tuples for each side (spark-idle).")] = 60,
     plot: Annotated[str, typer.Option(help="Draw the delay of each window into this file (spark-idle).")] = "",
@@ -64,6 +75,9 @@ def bench(
         return
     if name == "spark-state":
         _state(repeats, as_json=as_json)
+        return
+    if name == "punctuated-join":
+        _punctuated(rows, native_rows, repeats, as_json=as_json)
         return
     if name == "soak":
         from millstream.bench.soak import report, soak
@@ -90,21 +104,13 @@ def _table(name: str, sides: list[Side], repeats: int) -> Table:
         table.add_row(title, *(of(s) for s in sides))
 
     on_spark = "steady" in ours.runs[0]
-    line("tuples/s" + (", steady" if on_spark else ""), lambda s: _rate(s.rate))
-    line("  slowest to fastest run", lambda s: f"{_rate(min(s.rates))} to {_rate(max(s.rates))}")
+    line("tuples/s" + (", steady" if on_spark else ""), lambda s: rate(s.rate))
+    line("  slowest to fastest run", lambda s: f"{rate(min(s.rates))} to {rate(max(s.rates))}")
     if on_spark:
-        line("tuples/s, with the start", lambda s: _rate(s.whole))
-    line("peak memory", lambda s: _megabytes(s.most("peak_bytes")))
+        line("tuples/s, with the start", lambda s: rate(s.whole))
+    line("peak memory", lambda s: megabytes(s.most("peak_bytes")))
     if on_spark:
-        line("state, at most", lambda s: _megabytes(s.most("state_bytes")))
-        line("state in the checkpoint", lambda s: _megabytes(s.most("state_written")))
+        line("state, at most", lambda s: megabytes(s.most("state_bytes")))
+        line("state in the checkpoint", lambda s: megabytes(s.most("state_written")))
     line("millstream is faster by", lambda s: "" if s is ours else f"{ours.rate / s.rate:.2f} x")
     return table
-
-
-def _rate(tuples: float) -> str:
-    return f"{tuples / 1e6:.2f} M" if tuples >= 1e6 else f"{tuples / 1e3:.0f} k"
-
-
-def _megabytes(count: int | None) -> str:
-    return "" if count is None else f"{count / 1e6:,.0f} MB"
