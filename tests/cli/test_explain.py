@@ -201,3 +201,15 @@ def test_what_a_join_keeps(command: Command, settings: str, wanted: list[str]) -
     command.pipeline(f"{settings} {streams} CREATE SINK Out WITH (connector = 'console'); {query}")
     lines = [line.strip() for line in command("explain", "pipeline.sql", "--form", "graph").out.splitlines()]
     assert [line for line in lines if line.startswith(("keeps:", "expected"))] == wanted
+
+
+def test_what_a_join_of_joins_keeps(command: Command) -> None:
+    """A join tells what its own inputs have finished."""
+    streams = "".join(STREAM_OF.format(name=name, pattern="punct-asc-100-40") for name in "ABC")
+    query = "INSERT INTO Out SELECT A.k FROM A, B, C WHERE A.k = B.k AND B.k = C.k"
+    command.pipeline(f"{streams} CREATE SINK Out WITH (connector = 'console'); {query}")
+    lines = [line.strip() for line in command("explain", "pipeline.sql", "--form", "graph").out.splitlines()]
+    assert [line for line in lines if line.startswith("keeps:")] == [
+        "keeps: tuples of A until B has closed their k; tuples of B until A has closed their k",
+        "keeps: tuples of the left input until C has closed their k; tuples of C until the left input has closed their k",
+    ]

@@ -126,12 +126,14 @@ def _kept(stream: StreamSpec) -> list[dict[str, Any]]:
 
 def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     closing = family in ("closed", "punctuated")
-    key = r.choice(["BIGINT", "STRING", "INT", "DOUBLE", "DECIMAL(12,0)"]) if closing else None
     base = None if r.random() < 0.1 else r.choice([0, -20_000_000, 1_700_000_000_000_000])
     late = r.random() < 0.3 if late is None else late
-    streams = tuple(make_stream(r, name, close=closing or None, key=key, late=late, base=base) for name in "ABC"[: r.choice([1, 2, 3])])
-    names = [s.name for s in streams]
+    names = list("ABC"[: r.choice([1, 2, 3])])
     made = [FAMILIES[family](r, names)]
+    # A join of three does not take floats that are equal for one: 0.0 and -0.0 look different.
+    floats = [] if " AS c" in made[0].ours else ["DOUBLE"]
+    key = r.choice(["BIGINT", "STRING", "INT", "DECIMAL(12,0)", *floats]) if closing else None
+    streams = tuple(make_stream(r, name, close=closing or None, key=key, late=late, base=base) for name in names)
     if r.random() < 0.2 and not closing:
         other = r.choice([f for f in FAMILIES if f not in ("closed", "punctuated")])
         made.append(FAMILIES[other](r, names))

@@ -216,7 +216,9 @@ def using(r: random.Random, streams: list[str]) -> Query:
 
 
 def punctuated(r: random.Random, streams: list[str]) -> Query:
-    """Joins on a key that both sides declare finished, with windows or without; groups that only such promises close."""
+    """Joins on a key that all sides declare finished, with windows or without; groups that only such promises close."""
+    if r.random() < 0.3:
+        return _punctuated_three(r, streams)
     one, two = r.choice(streams), r.choice(streams)
     sizes = (r.choice(WINDOWS), r.choice(WINDOWS)) if r.random() < 0.5 else (None, None)
     kind = r.choice(["JOIN", "JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
@@ -232,6 +234,24 @@ def punctuated(r: random.Random, streams: list[str]) -> Query:
         key = r.choice(["a", "b"]) if kind == "JOIN" else "a"
         columns, by = f"{key}.k AS k, count(*) AS n, min(b.i) AS low", f" GROUP BY {key}.k"
     return Query(f"SELECT {columns} FROM {ours} ON {on}{by}", f"SELECT {columns} FROM {one} AS a {kind} {two} AS b ON {duck_on}{by}")
+
+
+def _punctuated_three(r: random.Random, streams: list[str]) -> Query:
+    """Whichever columns are compared and grouped by: all three are equal."""
+    sizes = [r.choice(WINDOWS) for _ in "abc"] if r.random() < 0.5 else [None] * 3
+    chosen = [r.choice(streams) for _ in "abc"]
+    equal = ["a.k = b.k", r.choice(["a.k = c.k", "b.k = c.k"]), *r.choice([[], ["a.i < c.i"]])]
+    columns, by = "a.k AS ak, b.ts AS bt, c.k AS ck, c.i AS ci", ""
+    if r.random() < 0.6:
+        key = r.choice("abc")
+        columns, by = f"{key}.k AS k, count(*) AS n, min(b.i) AS low", f" GROUP BY {key}.k"
+    bands = [part for i, j in ((0, 1), (0, 2), (1, 2)) for part in band("abc"[i], "abc"[j], sizes[i], sizes[j])]
+    ours = ", ".join(f"{stream}{_window(size)} AS {name}" for stream, size, name in zip(chosen, sizes, "abc", strict=True))
+    theirs = ", ".join(f"{stream} AS {name}" for stream, name in zip(chosen, "abc", strict=True))
+    return Query(
+        f"SELECT {columns} FROM {ours} WHERE {' AND '.join(equal)}{by}",
+        f"SELECT {columns} FROM {theirs} WHERE {' AND '.join([*equal, *bands])}{by}",
+    )
 
 
 def table(r: random.Random, streams: list[str]) -> Query:

@@ -10,11 +10,16 @@ from millstream.operators.contract import Output
 from millstream.operators.running_join import RunningJoin
 from millstream.state.rings import Rings
 
-STREAMS = "".join(
-    f"""CREATE STREAM {name} (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (k) WHEN closed ETS NONE
-        WITH (connector = 'list'); """
-    for name in "AB"
-)
+
+def streams(names: str) -> str:
+    return "".join(
+        f"""CREATE STREAM {name} (k BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (k) WHEN closed ETS NONE
+            WITH (connector = 'list'); """
+        for name in names
+    )
+
+
+STREAMS = streams("AB")
 SINK = "CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out "
 PAIRS = "SELECT A.k AS k, A.ts AS a, B.ts AS b FROM A [RANGE 10 SECONDS] AS A, B [RANGE 10 SECONDS] AS B WHERE A.k = B.k"
 COUNTS = PAIRS.replace("A.k AS k, A.ts AS a, B.ts AS b", "A.k AS k, count(*) AS n") + " GROUP BY A.k"
@@ -102,3 +107,23 @@ def test_a_promise_behind_the_end_of_an_input() -> None:
     join._punctuate(0, Punctuation.end(), out)
     join._punctuate(0, Punctuation.linear(join.config.bands[0].left, 7), out)
     assert join._right_bound() > 7
+
+
+@pytest.mark.parametrize("window", ["", " [RANGE 1 HOUR]"])
+@pytest.mark.parametrize("condition", ["A.k = B.k AND A.k = C.k AND A.k = D.k", "A.k = B.k AND B.k = C.k AND C.k = D.k"])
+def test_a_join_of_four_lets_go_and_tells(condition: str, window: str) -> None:
+    """Whichever stream closes a value last: then nothing of it is left in any of the joins, and its group is out."""
+    session = ms.Session("local")
+    sources = ", ".join(f"{name}{window} AS {name}" for name in "ABCD")
+    session.sql(f"{streams('ABCD')} {SINK} SELECT A.k AS k, count(*) AS n FROM {sources} WHERE {condition} GROUP BY A.k")
+    run = ms.testing.Live(session)
+    for k, order in enumerate(("ABCD", "DCBA", "BDAC", "CADB")):
+        for name in "ABCD":
+            push(run, (name, k, k, False), (name, k, k, False))
+        kept = [run.state_rows]
+        for name in order:
+            assert len(run.rows()) == k
+            push(run, (name, k, k, True))
+            kept.append(run.state_rows)
+        assert kept[0] > 8 and kept[-1] == 0 and kept == sorted(kept, reverse=True)
+        assert [(row["k"], row["n"]) for row in run.rows()[k:]] == [(k, 2**4)]

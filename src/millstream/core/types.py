@@ -40,7 +40,7 @@ def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
         values = values.cast(pa.int64()).fill_null(null)
     if pa.types.is_timestamp(kind):
         values = values.view(pa.int64()) if values.type != pa.int64() else values
-    else:
+    elif values.type != pa.int64():
         values = values.cast(pa.int64())
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from millstream.core.rates import Rates
 from millstream.graph.graph import Graph, Vertex
 from millstream.operators.edges import Enter
+from millstream.operators.in_order import InOrder
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
+from millstream.operators.union import Union
 from millstream.plan.catalog import Stream
 from millstream.plan.cost import expected_state
 from millstream.plan.explain import span
@@ -43,25 +45,42 @@ def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:
     if join.algorithm != PUNCTUATED:
         ends = [band.high if port == 0 else None if band.low is None else -band.low for band in join.bands]
         window = min((end for end in ends if end is not None), default=None)
-    traced = _traced(graph, v.inputs[port], (join.left_keys, join.right_keys)[port])
-    if traced is None:
-        return _Side("the left input" if port == 0 else "the right input", window, None, None)
-    stream, keys = traced
-    closes = None
-    if join.algorithm != WINDOW:
-        closes = next((", ".join(columns) for columns in stream.closings if set(columns) <= set(keys) - {stream.time}), None)
-    return _Side(stream.name, window, closes, stream)
+    keys = frozenset((join.left_keys, join.right_keys)[port])
+    closed = _closed(graph, v.inputs[port], keys) if join.algorithm != WINDOW else None
+    stream = _traced(graph, v.inputs[port], keys)
+    name = stream.name if stream is not None else "the left input" if port == 0 else "the right input"
+    return _Side(name, window, None if closed is None else ", ".join(closed), stream)
 
 
-def _traced(graph: Graph, number: int, columns: tuple[str, ...]) -> tuple[Stream, list[str]] | None:
-    """The stream that columns come from as they are, and their names there."""
-    names, v = list(columns), graph[number]
+def _traced(graph: Graph, number: int, columns: frozenset[str]) -> Stream | None:
+    """The stream that columns come from as they are."""
+    v = graph[number]
     while not isinstance(v.config, Enter):
-        found = v.config.source_columns(names) if len(v.inputs) == 1 else None
+        found = v.config.source_columns(columns) if len(v.inputs) == 1 else None
         if found is None:
             return None
-        names, v = [found[name] for name in names], graph[v.inputs[0]]
-    return v.config.stream, names
+        columns, v = frozenset(found.values()), graph[v.inputs[0]]
+    return v.config.stream
+
+
+def _closed(graph: Graph, number: int, columns: frozenset[str]) -> tuple[str, ...] | None:
+    """Those of the columns whose values a vertex declares finished, by their names in the stream that does."""
+    config, inputs = graph[number].config, graph[number].inputs
+    if isinstance(config, InOrder):
+        config = config.inner
+    if isinstance(config, Enter):
+        return next((c for c in config.stream.closings if set(c) <= columns - {config.stream.time}), None)
+    if isinstance(config, Union):
+        members = [_closed(graph, i, columns) for i in inputs]
+        return None if None in members else members[0]
+    if isinstance(config, Join):
+        if config.algorithm == WINDOW:
+            return None
+        pairs = list(zip(config.left_keys, config.right_keys, strict=True))
+        sides = (frozenset(own for own, other in pairs if {own, other} & columns), frozenset(b for a, b in pairs if {a, b} & columns))
+        return next((c for i, names in zip(inputs, sides, strict=True) if (c := _closed(graph, i, names))), None)
+    kept = {name: found[name] for name in columns if (found := config.source_columns([name])) is not None}
+    return _closed(graph, inputs[0], frozenset(kept.values())) if len(inputs) == 1 else None
 
 
 def _text(own: _Side, other: _Side) -> str:

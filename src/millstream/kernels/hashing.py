@@ -46,6 +46,21 @@ def hash_pairs(low: UInt64s, high: UInt64s) -> UInt64s:
 
 
 @compiled
+def each_once(hashes: UInt64s, slots: Int64s, first: Int64s) -> int:
+    """Where each hash stands first, in order; slots, a power of two of them and more than hashes, are all -1."""
+    count, mask = 0, np.uint64(len(slots) - 1)
+    for i in range(len(hashes)):
+        slot = hashes[i] & mask
+        while slots[slot] >= 0 and hashes[slots[slot]] != hashes[i]:
+            slot = (slot + _1) & mask
+        if slots[slot] < 0:
+            slots[slot] = i
+            first[count] = i
+            count += 1
+    return count
+
+
+@compiled
 def combine(hashes: UInt64s, others: UInt64s) -> None:
     """Fold another column's hashes into these, in place."""
     for i in range(len(hashes)):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
+from millstream.kernels.hashing import each_once
 from millstream.operators.join import Join
 from millstream.state.closed import Closed, listed, shape_of, values_of
 from millstream.state.group_table import GroupTable
@@ -66,17 +67,11 @@ class JoinPromises:
 
         Values of which this side keeps no tuple are finished then, the tuples of the others are tied (paper 002, Figure 5).
         """
-        mirrored = punctuation.renamed(self.names[side])
-        if mirrored is None:
-            return
-        self.closings[side].add([mirrored])
         if not self._lists_keys(side, punctuation):
-            let_go(1 - side, self._matching(1 - side, mirrored))
-            waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
-            self.registers[f"waiting {side}"] = waiting | {punctuation}
-            self.stirred[side] = True
+            self._close_others(side, punctuation, let_go)
             return
         keys, hashed = _different(values_of(punctuation, self.keys[side], self.schemas[side]))
+        self.closings[side].add_keys(self.keys[1 - side], None, keys, np.full(len(keys[0]), MAX_TIME))
         let_go(1 - side, self.rows[1 - side].of(keys, *hashed)[1])
         self.prepare(side)
         finished = np.ones(len(keys[0]), dtype=np.bool_)
@@ -91,6 +86,17 @@ class JoinPromises:
             finished &= self.closings[1 - side].bounds(self.keys[side], None, keys) < MAX_TIME
         chosen = keys if finished.all() else [key.filter(pa.array(finished)) for key in keys]
         self._finish(side, chosen)
+
+    def _close_others(self, side: int, punctuation: Punctuation, let_go: Callable[[int, Int64s], None]) -> None:
+        """Promises of another form wait until no row of this side matches them."""
+        mirrored = punctuation.renamed(self.names[side])
+        if mirrored is None:
+            return
+        self.closings[side].add([mirrored])
+        let_go(1 - side, self._matching(1 - side, mirrored))
+        waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
+        self.registers[f"waiting {side}"] = waiting | {punctuation}
+        self.stirred[side] = True
 
     def went(self, side: int, last: Int64s) -> None:
         """The last rows of tied values have gone."""
@@ -210,7 +216,8 @@ def _different(keys: list[pa.Array]) -> tuple[list[pa.Array], tuple[UInt64s, Mas
     hashes, valid, exact = hash_columns(keys)
     if len(hashes) > 1:
         if exact:
-            _, first = np.unique(hashes, return_index=True)
+            first = np.empty(len(hashes), dtype=np.int64)
+            first = first[: each_once(hashes, np.full(2 << len(hashes).bit_length(), -1), first)]
         else:
             schema = pa.schema([(str(i), key.type) for i, key in enumerate(keys)])
             _, first = GroupTable(schema, ()).upsert(keys, np.zeros(len(hashes), dtype=np.int64))

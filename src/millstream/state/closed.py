@@ -60,7 +60,7 @@ class Closed:
             lists.setdefault((columns, time), []).append((values_of(punctuation, columns, self.schema), bound))
         for (columns, time), found in lists.items():
             keys = [pa.concat_arrays([arrays[i] for arrays, _ in found]) for i in range(len(columns))]
-            self._list(columns, time, keys, np.repeat([bound for _, bound in found], [len(arrays[0]) for arrays, _ in found]))
+            self.add_keys(columns, time, keys, np.repeat([bound for _, bound in found], [len(arrays[0]) for arrays, _ in found]))
         if others:
             self.registers[self.name] = self.registers.get(self.name, frozenset()) | others
 
@@ -80,7 +80,8 @@ class Closed:
         column, pattern = punctuation.patterns[0]
         return isinstance(pattern, Range) and is_axis(self.schema.field(column).type)
 
-    def _list(self, columns: tuple[str, ...], time: str | None, keys: list[pa.Array], bounds: Int64s) -> None:
+    def add_keys(self, columns: tuple[str, ...], time: str | None, keys: list[pa.Array], bounds: Int64s) -> None:
+        """Remember keys, a column of them each, and the time up to which each is closed."""
         if len(columns) == 1 and time is None and is_axis(keys[0].type):
             if not keys[0].null_count:
                 self._hold(columns[0], runs(to_axis(keys[0])))

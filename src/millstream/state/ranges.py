@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from millstream.core.punctuation import OneOf, Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, from_axis
-from millstream.kernels.compiled import Bools, Int64s
+from millstream.kernels.compiled import Bools, Int64s, given
+from millstream.kernels.ranges import within
 
 LEAST = 256
 """Ranges that wait beside the others before they are merged with them, at least."""
@@ -63,7 +64,11 @@ class Ranges:
             yield Punctuation.of({column: OneOf(from_axis(values, kind))})
 
     def holds(self, values: Int64s) -> Bools:
-        return _within(self._all, values) | _within(self._recent, values)
+        found, values = np.zeros(len(values), dtype=np.bool_), given(values, np.int64)
+        for firsts, lasts in (self._all, self._recent):
+            if len(firsts):
+                within(firsts, lasts, values, found)
+        return found
 
     @property
     def ranges(self) -> tuple[Int64s, Int64s]:
@@ -104,12 +109,3 @@ def _joined(firsts: Int64s, lasts: Int64s) -> tuple[Int64s, Int64s]:
     begins = np.concatenate([[True], gap])
     ends = np.concatenate([gap, [True]])
     return firsts[begins], lasts[ends]
-
-
-def _within(ranges: tuple[Int64s, Int64s], values: Int64s) -> Bools:
-    firsts, lasts = ranges
-    if not len(firsts) or not len(values) or values.min() > lasts[-1]:
-        return np.zeros(len(values), dtype=np.bool_)
-    at = np.searchsorted(firsts, values, side="right") - 1
-    found: Bools = (at >= 0) & (values <= lasts[np.maximum(at, 0)])
-    return found

@@ -10,6 +10,7 @@ from millstream.plan.rules.prune_columns import prune_columns
 from millstream.plan.rules.push_predicates import push_predicates
 from millstream.plan.rules.recognise_joins import recognise_joins
 from millstream.plan.rules.recognise_windows import recognise_windows
+from millstream.plan.rules.unify_columns import unify_columns
 
 Rule = Callable[[Sequence[Node]], list[Node]]
 
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     each(recognise_windows),
     each(push_predicates),
     each(recognise_joins),
+    each(unify_columns),
     prune_columns,  # over all plans, so that parts they share stay equal
     each(merge_projections),
 )
