@@ -20,11 +20,10 @@ STEP = 0.5
 """Seconds between two tuples of a stream, before they are put out of order."""
 KEYS = 7
 
-STREAMS = """
-CREATE STREAM A (id BIGINT, k INT, v INT, pad STRING, ts TIMESTAMP) TIMESTAMP BY ts SLACK 2 SECONDS ETS NONE
-  WITH (connector = 'file', format = 'jsonl', path = '${in}/A', watch = '${watch}');
-CREATE STREAM B (id BIGINT, k INT, v INT, pad STRING, ts TIMESTAMP) TIMESTAMP BY ts SLACK 2 SECONDS ETS NONE
-  WITH (connector = 'file', format = 'jsonl', path = '${in}/B', watch = '${watch}');
+STREAM = """
+CREATE STREAM {name} (id BIGINT, k INT, v INT, pad STRING, ts TIMESTAMP) TIMESTAMP BY ts SLACK 2 SECONDS{more} ETS NONE
+  WITH (connector = 'file', format = 'jsonl', path = '${{in}}/{name}', watch = '${{watch}}');"""
+SETTINGS = """
 SET source.max_files_per_batch = 1;
 SET dead_letters.path = '${out}/letters';
 """
@@ -50,11 +49,15 @@ class Scenario:
     """Files come while it runs, and the stream ends only when the harness says so."""
     pad: int = 0
     """Bytes that each tuple carries along, so that snapshots of the state are due."""
+    closing: bool = False
+    """Values of k come and go, and rows with a negative number say that one will not come again."""
 
     @property
     def sql(self) -> str:
+        more = " PUNCTUATE ON (k) WHEN id < 0" if self.closing else ""
+        streams = "".join(STREAM.format(name=name, more=more) for name in "AB") + SETTINGS
         sinks = "".join(SINK.format(name=name) for name in self.queries)
-        return STREAMS + sinks + "".join(f"INSERT INTO {name} {query};\n" for name, (query, _) in self.queries.items())
+        return streams + sinks + "".join(f"INSERT INTO {name} {query};\n" for name, (query, _) in self.queries.items())
 
 
 SCENARIOS = {
@@ -107,6 +110,20 @@ SCENARIOS = {
             },
         ),
         Scenario(
+            "closing",
+            {
+                "Closed": (
+                    "SELECT A.k, count(*) AS n, max(B.id) AS last FROM A, B WHERE A.k = B.k GROUP BY A.k",
+                    "SELECT A.k, count(*) AS n, max(B.id) AS last FROM A, B WHERE A.k = B.k GROUP BY A.k",
+                ),
+                "Near": (
+                    "SELECT A.k, count(*) AS n FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS] WHERE A.k = B.k GROUP BY A.k",
+                    f"SELECT A.k, count(*) AS n FROM A, B WHERE A.k = B.k AND {NEAR} GROUP BY A.k",
+                ),
+            },
+            closing=True,
+        ),
+        Scenario(
             "watched",
             {
                 "Pairs": (
@@ -154,7 +171,7 @@ def make(scenario: Scenario, rng: random.Random, files: int, each: int = 12) -> 
         rows = [
             {
                 "id": number,
-                "k": rng.randrange(KEYS),
+                "k": rng.randrange(KEYS) + (number // KEYS if scenario.closing else 0),
                 "v": rng.randrange(5),
                 "pad": "x" * scenario.pad,
                 "ts": NOON + timedelta(seconds=number * STEP + rng.random()),
@@ -162,14 +179,27 @@ def make(scenario: Scenario, rng: random.Random, files: int, each: int = 12) -> 
             for number in range(files * each)
         ]
         rows.sort(key=lambda row: row["ts"] + timedelta(seconds=rng.uniform(0, SLACK * 0.9)))
-        data.tuples[stream] = rows
+        data.tuples[stream] = list(rows)
+        if scenario.closing:
+            rows = _closed(rows)
         data.files[stream] = []
         for number in range(files):
-            lines = [_line(row) for row in rows[number * each : (number + 1) * each]]
+            lines = [_line(row) for row in rows[number * len(rows) // files : (number + 1) * len(rows) // files]]
             if scenario.spoilt and rng.random() < 0.7:
                 _spoil(data, stream, number, lines, rng)
             data.files[stream].append("".join(line + "\n" for line in lines))
     return data
+
+
+def _closed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with a row behind the last one of each k that closes it."""
+    last = {row["k"]: row["id"] for row in rows}
+    found = []
+    for row in rows:
+        found.append(row)
+        if last[row["k"]] == row["id"]:
+            found.append({**row, "id": -1 - row["k"]})
+    return found
 
 
 def _spoil(data: Data, stream: str, number: int, lines: list[str], rng: random.Random) -> None:

@@ -18,6 +18,7 @@ TRIALS = [
     ("letters", 104, 6, False),
     ("left", 105, 6, False),
     ("watched", 106, 6, False),
+    ("closing", 109, 6, False),
     ("stages", 107, 4, True),
     ("left", 108, 4, True),
 ]

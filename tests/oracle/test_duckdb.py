@@ -45,7 +45,7 @@ def test_property_late_tuples_do_not_depend_on_the_cut(chance: random.Random, fa
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=20 * EXAMPLES)
+@settings(max_examples=8 * EXAMPLES)
 @given(chance=chances, buckets=st.sampled_from([0, 0, 1, 2, 3, 5]))
 def test_oracle_thorough(family: str, chance: random.Random, buckets: int) -> None:
     case = make_case(chance, family)
