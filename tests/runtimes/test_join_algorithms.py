@@ -127,3 +127,23 @@ def test_a_join_of_four_lets_go_and_tells(condition: str, window: str) -> None:
             kept.append(run.state_rows)
         assert kept[0] > 8 and kept[-1] == 0 and kept == sorted(kept, reverse=True)
         assert [(row["k"], row["n"]) for row in run.rows()[k:]] == [(k, 2**4)]
+
+
+@pytest.mark.parametrize("window", ["", " [RANGE 1 HOUR]"])
+@pytest.mark.parametrize("kind", ["STRING", "BIGINT"])
+def test_values_that_both_sides_have_closed_are_forgotten(kind: str, window: str) -> None:
+    """What a join remembers follows the open values, whether they are neighbours or not."""
+    session = ms.Session("local")
+    query = f"SELECT A.k AS k, count(*) AS n FROM A{window} AS A, B{window} AS B WHERE A.k = B.k GROUP BY A.k"
+    session.sql(f"{STREAMS.replace('BIGINT', kind)} {SINK} {query}")
+    run = ms.testing.Live(session)
+    (join,) = [o for o in run._run.stage.executor.operators.values() if isinstance(o, RunningJoin)]
+    sizes = []
+    for first in range(0, 20_000, 1000):
+        keys = [37 * number if kind == "BIGINT" else f"auction {number}" for number in range(first, first + 1000)]
+        for name in "AB":
+            run.push(name, [(k, closed, at(1)) for k in keys for closed in (False, True)])
+        sizes.append(join.registers.nbytes)
+    assert [row["n"] for row in run.rows()] == [1] * 20_000
+    assert run.state_rows == 0
+    assert sizes[-1] < 2 * sizes[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,44 @@ def test_property_a_set_of_integers(batches: list[list[tuple[int, int]]], least:
     firsts, lasts = kept.ranges
     assert (firsts[1:] > lasts[:-1] + 1).all()
     assert sorted(value for a, b in zip(firsts, lasts, strict=True) for value in range(a, b + 1)) == sorted(wanted)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.frozensets(st.integers(0, 60), max_size=6)), max_size=30), st.integers(0, 4))
+def test_property_what_nobody_asks_for_may_go(steps: list[tuple[bool, frozenset[int]]], least: int) -> None:
+    """Of the values that were not taken away none is lost; those that never came are not there."""
+    kept, came, left = Ranges(), set[int](), set[int]()
+    before, ranges.LEAST = ranges.LEAST, least
+    try:
+        for grows, values in steps:
+            array = np.array(sorted(values), dtype=np.int64)
+            if grows:
+                kept.grow(runs(array))
+                came |= values
+                left |= values
+            else:
+                kept.shrink(array)
+                left -= values
+            assert set(np.flatnonzero(kept.holds(np.arange(100)))) <= came
+        fresh = set(range(70, 90))
+        kept.grow(runs(np.array(sorted(fresh))))
+        assert set(np.flatnonzero(kept.holds(np.arange(100)))) <= came | fresh
+    finally:
+        ranges.LEAST = before
+    again = {value for grows, values in steps if not grows for value in values}  # these may be gone though they came back
+    assert left - again <= set(np.flatnonzero(kept.holds(np.arange(100))))
+
+
+@pytest.mark.parametrize("stride", [1, 7])
+def test_values_that_come_and_go_need_little(stride: int) -> None:
+    """A window of a thousand values over a million, whether they are neighbours or not."""
+    kept, most = Ranges(), 0
+    for start in range(0, 200_000, 1000):
+        kept.grow(runs(stride * np.arange(start, start + 1000)))
+        if start:
+            kept.shrink(stride * np.arange(start - 1000, start))
+        most = max(most, kept.nbytes)
+    assert most < 100_000
+    assert kept.holds(stride * np.arange(199_000, 200_000)).all()
 
 
 def test_the_ends_of_the_axis() -> None:

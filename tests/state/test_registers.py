@@ -20,7 +20,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), NAMES, st.one_of(st.integers(), st.text(max_size=2), st.tuples(st.integers()))),
         st.tuples(st.sampled_from(["raise", "add"]), st.sampled_from("xy"), st.integers(-5, 5)),
-        st.tuples(st.just("grow"), st.sampled_from("tu"), st.frozensets(st.integers(0, 9), max_size=2)),
+        st.tuples(st.sampled_from(["grow", "shrink"]), st.sampled_from("tu"), st.frozensets(st.integers(0, 9), max_size=2)),
         st.tuples(st.sampled_from(["delete", "write", "restart"]), st.sampled_from("abctu"), st.none()),
         st.tuples(st.just("drop"), NAMES, st.floats(0, 1)),
     )
@@ -28,7 +28,9 @@ STEPS = st.lists(
 
 
 def plain(value: object) -> object:
-    return frozenset(np.flatnonzero(value.holds(np.arange(10)))) if isinstance(value, Ranges) else value
+    if not isinstance(value, Listing):
+        return value
+    return frozenset(np.flatnonzero(value.bounds([pa.array(range(10))]) > MIN_TIME).tolist())
 
 
 @given(STEPS)
@@ -52,8 +54,13 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
             del registers[name], values[name]
         elif action == "grow":
             assert isinstance(value, frozenset)
-            registers.grow(name, Ranges, runs(np.array(sorted(value), dtype=np.int64)))
+            keys = pa.RecordBatch.from_arrays([pa.array(sorted(value), pa.int64())], names=["k"])
+            registers.grow(name, Listing, (keys, np.zeros(len(value), dtype=np.int64)))
             values[name] = values.get(name, frozenset()) | value  # type: ignore[operator]
+        elif action == "shrink" and name in registers:
+            assert isinstance(value, frozenset)
+            registers.shrink(name, [pa.array(sorted(value), pa.int64())])
+            values[name] -= value  # type: ignore[operator]
         elif action == "drop":  # the oldest segments, down to any of them
             assert isinstance(value, float)
             number = segments[-1][0] + 1 if segments else 1

@@ -81,11 +81,19 @@ class JoinPromises:
             finished[values] = False
             free = window.untied(rows)  # others belong to values that were closed before
             window.tie(rows[free], values[free], len(keys[0]))
-        if self.closings[1 - side] and self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
-            # What the other side has closed before is told when its last rows are gone, and now they are.
-            finished &= self.closings[1 - side].bounds(self.keys[side], None, keys) < MAX_TIME
+        if self.closings[1 - side]:
+            both = self.closings[1 - side].bounds(self.keys[side], None, keys) == MAX_TIME
+            if self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
+                finished &= ~both  # what the other side has closed before is told when its last rows are gone, and now they are
+            if both.any():
+                self._forget(keys if both.all() else [key.filter(pa.array(both)) for key in keys])
         chosen = keys if finished.all() else [key.filter(pa.array(finished)) for key in keys]
         self._finish(side, chosen)
+
+    def _forget(self, keys: list[pa.Array]) -> None:
+        """Neither side keeps a row of keys that both have closed, and none will come."""
+        for side in (LEFT, RIGHT):
+            self.closings[side].forget(self.keys[1 - side], keys)
 
     def _close_others(self, side: int, punctuation: Punctuation, let_go: Callable[[int, Int64s], None]) -> None:
         """Promises of another form wait until no row of this side matches them."""

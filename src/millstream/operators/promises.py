@@ -70,8 +70,12 @@ class Promises:
         for other in others:
             np.minimum(least, other.bounds(columns, time, keys), out=least)
         now = np.minimum(np.maximum(before, bound), least)
-        news = pa.array(now > np.minimum(before, least))
-        return listed(columns, time, [key.filter(news) for key in keys], now[np.asarray(news)])
+        new = now > np.minimum(before, least)
+        told, bounds = [key.filter(pa.array(new)) for key in keys], now[new]
+        if time is None and len(bounds):
+            for closed in (own, *others):  # all have said it, so nobody will ask whether one has
+                closed.forget(columns, told)
+        return listed(columns, time, told, bounds)
 
     def _common(self, given: list[Ranges], others: list[Closed], column: str) -> list[Punctuation]:
         for other in others:

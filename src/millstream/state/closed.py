@@ -94,6 +94,12 @@ class Closed:
         self.registers.grow(place.name, Listing, (pa.RecordBatch.from_arrays(keys, schema=schema), bounds.astype(np.int64)))
         self._note(place)
 
+    def forget(self, columns: tuple[str, ...], keys: list[pa.Array]) -> None:
+        """Keys that nobody will bring up again, and that were closed for good."""
+        for place, kept in self.places():
+            if place.columns == columns and place.time is None:
+                self.registers.shrink(place.name, to_axis(keys[0].drop_null()) if isinstance(kept, Ranges) else keys)
+
     def _hold(self, column: str, ranges: tuple[Int64s, Int64s]) -> None:
         self.registers.grow(f"{self.name}:{column}", Ranges, ranges)
         self._note(Place(f"{self.name}:{column}", (column,), None))

@@ -222,6 +222,10 @@ class GroupTable:
         """Accumulator i as partial aggregates."""
         return self._running[i].state(groups)
 
+    def values(self, i: int, groups: Int64s) -> pa.Array:
+        """What accumulator i has come to."""
+        return self._running[i].result(groups)
+
     def keys(self, groups: Int64s) -> pa.RecordBatch:
         return self._keys.take(groups)
 

@@ -27,13 +27,20 @@ class Listing:
         groups, _ = self._table.upsert(keys.columns, np.zeros(keys.num_rows, dtype=np.int64))
         self._table.update(0, groups, pa.array(bounds))
 
+    def shrink(self, less: list[pa.Array]) -> None:
+        """Take keys away."""
+        if self._table is not None:
+            groups = self._table.lookup(less, np.zeros(len(less[0]), dtype=np.int64))
+            self._table.discard(groups[groups >= 0])
+
     def bounds(self, keys: list[pa.Array]) -> Int64s:
         """The time up to which each key holds; MIN_TIME where it is not in the list."""
-        if self._table is None:
-            return np.full(len(keys[0]), MIN_TIME, dtype=np.int64)
-        groups = self._table.lookup(keys, np.zeros(len(keys[0]), dtype=np.int64))
-        found = np.asarray(self._table.result(np.maximum(groups, 0))[2][0], dtype=np.int64)
-        return np.where(groups >= 0, found, MIN_TIME)
+        found = np.full(len(keys[0]), MIN_TIME, dtype=np.int64)
+        if self._table is not None:
+            groups = self._table.lookup(keys, np.zeros(len(keys[0]), dtype=np.int64))
+            known = groups >= 0
+            found[known] = np.asarray(self._table.values(0, groups[known]))
+        return found
 
     @property
     def entries(self) -> tuple[pa.RecordBatch, Int64s]:

@@ -26,12 +26,25 @@ class Ranges:
     def __init__(self) -> None:
         self._all: tuple[Int64s, Int64s] = (_NONE, _NONE)
         self._recent: tuple[Int64s, Int64s] = (_NONE, _NONE)
+        self._spent: tuple[Int64s, Int64s] = (_NONE, _NONE)
 
     def grow(self, more: tuple[Int64s, Int64s]) -> None:
         """Add ranges, in any order."""
         self._recent = _union(self._recent, more)
         if len(self._recent[0]) > max(LEAST, 2 * int(len(self._all[0]) ** 0.5)):
-            self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+            self._merge()
+
+    def shrink(self, less: Int64s) -> None:
+        """Nobody asks for these values any more: they go where that leaves fewer ranges."""
+        self._spent = _union(self._spent, runs(less))
+
+    def _merge(self) -> None:
+        self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+        if len(self._all[0]) > LEAST and len(self._spent[0]):
+            left = _without(self._all, _common(self._all, self._spent))
+            if len(left[0]) < len(self._all[0]):
+                self._all = left
+        self._spent = (_NONE, _NONE)
 
     @classmethod
     def of(cls, first: int, last: int) -> Ranges:
@@ -43,13 +56,7 @@ class Ranges:
     def common(self, other: Ranges) -> Ranges:
         """What both hold."""
         made = Ranges()
-        (firsts, lasts), (others, ends) = self.ranges, other.ranges
-        begin = np.searchsorted(ends, firsts)
-        stop = np.searchsorted(others, lasts, side="right")
-        counts = np.maximum(stop - begin, 0)
-        mine = np.repeat(np.arange(len(firsts)), counts)
-        theirs = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begin, counts)
-        made._all = (np.maximum(firsts[mine], others[theirs]), np.minimum(lasts[mine], ends[theirs]))
+        made._all = _common(self.ranges, other.ranges)
         return made
 
     def told(self, column: str, kind: pa.DataType) -> Iterator[Punctuation]:
@@ -74,7 +81,7 @@ class Ranges:
     def ranges(self) -> tuple[Int64s, Int64s]:
         """First and last values, in order."""
         if len(self._recent[0]):
-            self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
+            self._merge()
         return self._all
 
     def __len__(self) -> int:
@@ -82,7 +89,7 @@ class Ranges:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in (*self._all, *self._recent))
+        return sum(array.nbytes for array in (*self._all, *self._recent, *self._spent))
 
 
 def runs(values: Int64s) -> tuple[Int64s, Int64s]:
@@ -98,6 +105,26 @@ def _union(one: tuple[Int64s, Int64s], other: tuple[Int64s, Int64s]) -> tuple[In
     firsts, lasts = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
     order = np.argsort(firsts, kind="stable")
     return _joined(firsts[order], np.maximum.accumulate(lasts[order]))
+
+
+def _common(one: tuple[Int64s, Int64s], other: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
+    """Ranges of what lies in ranges of both."""
+    (firsts, lasts), (others, ends) = one, other
+    begin = np.searchsorted(ends, firsts)
+    stop = np.searchsorted(others, lasts, side="right")
+    counts = np.maximum(stop - begin, 0)
+    mine = np.repeat(np.arange(len(firsts)), counts)
+    theirs = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begin, counts)
+    return np.maximum(firsts[mine], others[theirs]), np.minimum(lasts[mine], ends[theirs])
+
+
+def _without(ranges: tuple[Int64s, Int64s], holes: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
+    """What is left of ranges when holes, each within one of them, are cut out."""
+    inner = (holes[0] > MIN_TIME) & (holes[1] < MAX_TIME)  # the ends of the axis have no neighbours
+    firsts = np.sort(np.concatenate([ranges[0], holes[1][inner] + 1]))
+    lasts = np.sort(np.concatenate([ranges[1], holes[0][inner] - 1]))
+    some = firsts <= lasts
+    return firsts[some], lasts[some]
 
 
 def _joined(firsts: Int64s, lasts: Int64s) -> tuple[Int64s, Int64s]:

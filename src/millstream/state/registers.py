@@ -10,9 +10,11 @@ from millstream.state.journal import Segment, Segments
 
 
 class Growing(Protocol):
-    """A value that is added to, and never loses anything; it begins empty."""
+    """A value that is added to, and from which something may be taken away; it begins empty."""
 
     def grow(self, more: Any) -> None: ...
+
+    def shrink(self, less: Any) -> None: ...
 
     @property
     def nbytes(self) -> int: ...
@@ -21,14 +23,14 @@ class Growing(Protocol):
 class Registers:
     """Values by name. A value is replaced, never changed in place: the journal only sees what is set.
 
-    A value that can `grow` is told what more there is of it: then the journal sees only that, however large it has become.
+    A value that can `grow` is told what more there is of it, or less: then the journal sees only that, however large it has become.
     """
 
     def __init__(self, *, journal: bool = False) -> None:
         self._journal = journal
         self._values: dict[str, Any] = {}
         self._touched: set[str] = set()
-        self._grown: dict[str, list[Any]] = {}
+        self._grown: dict[str, list[tuple[str, Any]]] = {}  # what was done to values since the last segment, and with what
         self._sizes: dict[str, int] = {}  # bytes that the journal must keep of each value that does not grow
 
     def __getitem__(self, name: str) -> Any:
@@ -71,9 +73,16 @@ class Registers:
         """Add to a value of a kind that grows; it begins empty."""
         if name not in self._values:
             self[name] = kind()
-        self._values[name].grow(more)
+        self._alter(name, "grow", more)
+
+    def shrink(self, name: str, less: Any) -> None:
+        """Take away from a value of a kind that grows."""
+        self._alter(name, "shrink", less)
+
+    def _alter(self, name: str, how: str, what: Any) -> None:
+        getattr(self._values[name], how)(what)
         if self._journal and name not in self._touched:
-            self._grown.setdefault(name, []).append(more)
+            self._grown.setdefault(name, []).append((how, what))
 
     def raise_to(self, name: str, value: int) -> bool:
         """Set a mark that only rises; True when it did."""
@@ -125,8 +134,8 @@ class Registers:
             self._values.update({name: pickle.loads(value) for name, value in whole.items()})
             for name, pieces in more.items():
                 if name in self._values:  # otherwise its beginning was dropped, because a later segment has all of it
-                    for piece in pickle.loads(pieces):
-                        self._values[name].grow(piece)
+                    for how, what in pickle.loads(pieces):
+                        getattr(self._values[name], how)(what)
             self._heed(afresh, deleted, whole)
 
 
