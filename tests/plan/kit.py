@@ -14,6 +14,7 @@ CREATE STREAM Bid (auction BIGINT, bidder BIGINT, price DOUBLE, closed BOOLEAN, 
 CREATE STREAM A (k BIGINT, g STRING, v DOUBLE, i INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'list');
 CREATE STREAM B (k INT, g STRING, v DOUBLE, d DATE, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'list');
 CREATE STREAM C (k BIGINT, w DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'list');
+CREATE STREAM G (k BIGINT, done BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (k, ts) WHEN done WITH (connector = 'list');
 CREATE TABLE T (id BIGINT, label STRING) WITH (format = 'csv', path = 'labels.csv');
 CREATE SINK Out WITH (connector = 'memory');
 """

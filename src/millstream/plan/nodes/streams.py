@@ -32,7 +32,7 @@ class Scan(Node):
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
-        return frozenset(s for columns in self.stream.closings if (s := frozenset(columns) - {self.stream.time}))
+        return frozenset(frozenset(columns) for columns in self.stream.closings if self.stream.time not in columns)  # closed for good
 
 
 @dataclass(frozen=True)
