@@ -8,6 +8,7 @@ import millstream as ms
 from millstream.core.punctuation import Punctuation
 from millstream.operators.contract import Output
 from millstream.operators.running_join import RunningJoin
+from millstream.state.group_table import GroupTable
 from millstream.state.rings import Rings
 
 
@@ -147,3 +148,21 @@ def test_values_that_both_sides_have_closed_are_forgotten(kind: str, window: str
     assert [row["n"] for row in run.rows()] == [1] * 20_000
     assert run.state_rows == 0
     assert sizes[-1] < 2 * sizes[1]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, closed, count(*) AS n FROM A GROUP BY k, closed",
+        "SELECT k, count(*) AS n FROM A [RANGE 1 HOUR] GROUP BY k",
+        "SELECT DISTINCT k, closed FROM A",
+    ],
+)
+def test_finished_values_are_found_without_a_look_at_all_groups(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = ms.Session("local")
+    session.sql(f"{streams('A')} {SINK} {query}")
+    run = ms.testing.Live(session)
+    run.push("A", [(k, False, at(0)) for k in range(100)])
+    monkeypatch.setattr(GroupTable, "alive", lambda self: pytest.fail("looked at all groups"))
+    run.push("A", [(7, True, at(1)), (70, True, at(1))])
+    assert run.state_rows == 98

@@ -83,9 +83,16 @@ class Harness:
         assert (groups >= 0).tolist() == [name in self.naive for name in names]
         assert self.named(groups[groups >= 0]) == [name for name in names if name in self.naive]
 
-    def match(self) -> None:
-        groups = self.table.match(lambda keys, axis: (axis > 0) & np.ones(keys.num_rows, dtype=np.bool_))
-        assert sorted(map(repr, self.named(groups))) == sorted(repr(name) for name in self.naive if name[0] > 0)
+    def of(self) -> None:
+        places = sorted(self.rng.sample(range(len(self.schema)), self.rng.randint(1, len(self.schema)))) if len(self.schema) else []
+        if not places:
+            return
+        values = [array_of(self.schema.field(place).type, 20, self.rng, self.nulls, self.spread) for place in places]
+        wanted = set(zip(*[map(canonical, values_of(column)) for column in values], strict=True))
+        groups = self.table.of(tuple(self.schema.names[place] for place in places), values)
+        assert groups.tolist() == sorted(groups.tolist())
+        found = [name for name in self.naive if tuple(name[1 + place] for place in places) in wanted]
+        assert sorted(map(repr, self.named(groups))) == sorted(map(repr, found))
 
     def expire(self) -> None:
         mark = self.rng.choice([self.clock - 3, self.clock, self.axis()])
@@ -144,7 +151,7 @@ class Harness:
 
 
 OPERATIONS = st.lists(
-    st.sampled_from(["insert", "insert", "insert", "lookup", "match", "expire", "discard", "write", "drop_segments", "restart"]),
+    st.sampled_from(["insert", "insert", "insert", "lookup", "of", "of", "expire", "discard", "write", "drop_segments", "restart"]),
     max_size=30,
 )
 

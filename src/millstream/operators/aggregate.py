@@ -195,7 +195,7 @@ class RunningAggregate(UnaryOperator):
 
     def _close_matching(self, punctuation: Punctuation, bound: int | None, out: Output) -> None:
         for table in (self.table, *self.seen.values()):
-            chosen = self._matching(table, punctuation)
+            chosen = matching(table, punctuation, timeless=self.config.window is None and self.config.axis is None)
             if bound is not None:
                 chosen = chosen[table.axis(chosen) < bound]
             if table is self.table:
@@ -207,18 +207,6 @@ class RunningAggregate(UnaryOperator):
             below = Range(high=window.start(bound))
             punctuation = Punctuation.of({**dict(punctuation.patterns), WINDOW_START: below})
         out.put(self.empty, [punctuation])
-
-    def _matching(self, table: GroupTable, punctuation: Punctuation) -> Int64s:
-        """A list of whole keys is looked up; anything else is compared with every group."""
-        names = table.key_schema.names
-        shape = shape_of(punctuation)
-        listed = shape is not None and shape[1] is None and set(shape[0]) == set(names)
-        if listed and self.config.window is None and self.config.axis is None:
-            values = values_of(punctuation, names, table.key_schema)
-            found = table.lookup(values, np.zeros(len(values[0]), dtype=np.int64))
-            return np.unique(found[found >= 0])
-        groups = table.alive()
-        return groups[punctuation.matches(table.keys(groups))]
 
     def _emit(self, groups: Int64s, out: Output) -> None:
         for at in range(0, len(groups), self.config.flush_rows):
@@ -232,6 +220,20 @@ class RunningAggregate(UnaryOperator):
                 arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
             out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
         self.table.discard(groups)
+
+
+def matching(table: GroupTable, punctuation: Punctuation, *, timeless: bool) -> Int64s:
+    """The groups that a punctuation of key columns is about. Lists of values are looked up; ranges are compared with every group."""
+    shape = shape_of(punctuation)
+    if shape is None or shape[1] is not None:
+        groups = table.alive()
+        return groups[punctuation.matches(table.keys(groups))]
+    names = table.key_schema.names
+    if timeless and set(shape[0]) == set(names):
+        values = values_of(punctuation, names, table.key_schema)
+        found = table.lookup(values, np.zeros(len(values[0]), dtype=np.int64))
+        return np.unique(found[found >= 0])
+    return table.of(shape[0], values_of(punctuation, shape[0], table.key_schema))
 
 
 def timed(batch: pa.RecordBatch, attribute: str) -> pa.RecordBatch:

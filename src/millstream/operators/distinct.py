@@ -13,7 +13,7 @@ from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, from_axis, to_axis
 from millstream.kernels.windows import expand_windows
-from millstream.operators.aggregate import timed, window_marks
+from millstream.operators.aggregate import matching, timed, window_marks
 from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
 from millstream.plan.window import Window, end_names
 from millstream.state.group_table import GroupTable
@@ -123,8 +123,7 @@ class RunningDistinct(UnaryOperator):
             assert isinstance(pattern, Range)
             self.table.discard(self.table.expire(min(pattern.high, MAX_TIME)))
         elif {name for name, _ in punctuation.patterns} <= set(self.config.columns):
-            groups = self.table.alive()
-            self.table.discard(groups[punctuation.matches(self.table.keys(groups))])
+            self.table.discard(matching(self.table, punctuation, timeless=window is None and self.config.axis is None))
         else:
             passed = []
         out.put(self.empty, passed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from millstream.state import keys
 from millstream.state.accumulators import AccumulatorSpec
 from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
+from millstream.state.chained import Chained
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 from millstream.state.journal import Segment, Segments
@@ -56,6 +57,7 @@ class GroupTable:
         self._homes: Int32s = np.empty(0, dtype=np.int32)  # the segment that holds a group's latest state
         self._gone: list[Int64s] = []  # serials of groups in the journal that were discarded since
         self._changed: list[Int64s] = []  # groups in the journal that were touched since
+        self._chained: dict[tuple[str, ...], Chained] = {}  # by the key columns that somebody has asked for
 
     # -- groups in and out ----------------------------------------------------------------------------------------
 
@@ -89,6 +91,18 @@ class GroupTable:
             chosen = [array.take(pa.array(positions)) for array in key_columns]
             positions = positions[~self._keys.equal(groups[positions], chosen)]
         return groups
+
+    def of(self, names: tuple[str, ...], values: list[pa.Array]) -> Int64s:
+        """The alive groups that have one of these combinations of values in some of their key columns, in order of creation."""
+        places = [self.key_schema.get_field_index(name) for name in names]
+
+        def hashes_of(groups: Int64s) -> UInt64s:
+            return keys.hash_columns([self._keys.take_column(place, groups) for place in places], null_is_value=True)[0]
+
+        wanted, _, _ = keys.hash_columns(values, null_is_value=True)
+        which, groups = self._chained.setdefault(names, Chained()).find(wanted, self._top, self._alive, hashes_of)
+        chosen = pa.array(which)
+        return np.unique(groups[self._keys.equal(groups, [array.take(chosen) for array in values], places)])
 
     def _hash(self, key_columns: list[pa.Array], rows: int) -> tuple[UInt64s, bool]:
         if not key_columns:
@@ -177,6 +191,7 @@ class GroupTable:
         capacity = roomy(len(self._tags), max(len(groups) + self._pace, _SMALLEST))
         same_room = capacity == len(self._tags)
         self._written = int(np.searchsorted(groups, self._written))
+        self._chained = {}
         self._keys.keep(groups)
         self._calendar.keep(groups, capacity)
         for accumulator in self._running:
@@ -251,11 +266,6 @@ class GroupTable:
         """A mark beyond this lets go every group that any mark lets go; MAX_TIME when there is none."""
         return self._calendar.latest if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
 
-    def match(self, mask_of: Callable[[pa.RecordBatch, Int64s], Bools]) -> Int64s:
-        """The alive groups for which a function of (keys, axis) is True: looks at all of them."""
-        groups = self.alive()
-        return groups[mask_of(self.keys(groups), self.axis(groups))]
-
     def alive(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])
 
@@ -265,7 +275,8 @@ class GroupTable:
     @property
     def nbytes(self) -> int:
         own = sum(array.nbytes for array in (self._slots, self._tags, self._alive, self._serials, self._touched, self._homes))
-        return own + self._calendar.nbytes + self._keys.nbytes + sum(accumulator.nbytes for accumulator in self._running)
+        own += self._calendar.nbytes + self._keys.nbytes + sum(chained.nbytes for chained in self._chained.values())
+        return own + sum(accumulator.nbytes for accumulator in self._running)
 
     # -- journal --------------------------------------------------------------------------------------------------
 
