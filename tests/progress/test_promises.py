@@ -178,3 +178,14 @@ def test_a_projection_passes_on_what_it_can(expressions: dict, given_: dict, wan
 def test_a_list_of_floats_knows_one_zero() -> None:
     for zeros in (OneOf(pa.array([-0.0, 1.5])), OneOf((0.0, 1.5))):
         assert zeros.matches(pa.array([0.0, -0.0, 2.5])).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(20,0)", "BIGINT"])
+def test_combinations_pass_a_cast_that_loses_nothing(kind: str) -> None:
+    schema = pa.schema([("k", pa.int32()), ("s", pa.string())])
+    combinations = pa.RecordBatch.from_pydict({"k": [1, 2, None], "s": ["a", "b", "c"]}, schema=schema)
+    expressions = {"wide": f"CAST(k AS {kind})", "s": "s"}
+    project = Project(schema, tuple((name, sqlglot.parse_one(text, read="spark")) for name, text in expressions.items()))
+    (told,) = project.translate(Punctuation.of(Part.all(combinations)))
+    batch = pa.RecordBatch.from_pydict({"wide": [1, 1, 2, None], "s": ["a", "b", "b", "c"]}, schema=project.schema)
+    assert told.matches(batch).tolist() == [True, False, True, True]

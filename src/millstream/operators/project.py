@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.block import Block, empty_batch
-from millstream.core.punctuation import Constant, OneOf, Pattern, Punctuation, Range, is_below, plain_values
+from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, is_below, plain_values
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
@@ -74,6 +74,8 @@ class Project(Config):
         found: list[tuple[str, Pattern]] = [(new, pattern) for new in self.renames.get(name, ())]
         if isinstance(pattern, (Constant, OneOf)):
             found += [(new, cast(pattern, self.input, name, e)) for new, e in self.columns if widens(e, name, self.input)]
+        elif isinstance(pattern, Part):  # its values are cast when they are read
+            found += [(new, pattern) for new, e in self.columns if widens(e, name, self.input)]
         return found
 
     @cached_property
