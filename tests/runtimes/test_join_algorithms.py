@@ -166,3 +166,21 @@ def test_finished_values_are_found_without_a_look_at_all_groups(query: str, monk
     monkeypatch.setattr(GroupTable, "alive", lambda self: pytest.fail("looked at all groups"))
     run.push("A", [(7, True, at(1)), (70, True, at(1))])
     assert run.state_rows == 98
+
+
+def test_a_column_that_stands_twice_among_the_keys() -> None:
+    """That no (1, 2) will come says nothing about 2."""
+    session = ms.Session("local")
+    pairs = """CREATE STREAM P (i BIGINT, j BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED
+        PUNCTUATE ON (i, j) WHEN closed ETS NONE WITH (connector = 'list'); """
+    session.sql(f"{streams('A')} {pairs} {SINK} SELECT A.k AS k FROM A, P WHERE A.k = P.i AND A.k = P.j")
+    run = ms.testing.Live(session)
+    push(run, ("A", 2, 0, False))
+    for closed in ([(1, 2)], [(2, 1)], [(2, 3), (3, 2)]):
+        run.push("P", [(i, j, True, at(1)) for i, j in closed])
+    run.push("P", [(2, 2, False, at(2))])
+    assert run.rows() == [{"k": 2}]
+    run.push("P", [(2, 2, True, at(3))])
+    assert run.state_rows == 1  # P's tuple waits for A to close it
+    push(run, ("A", 2, 4, True))
+    assert run.state_rows == 0

@@ -319,10 +319,12 @@ class Punctuation:
         return all(pattern.covers(other.pattern(name)) for name, pattern in self.patterns)
 
     def renamed(self, names: Mapping[str, str]) -> Punctuation | None:
-        """The same promise under new names, or None when a named attribute is gone."""
-        if any(name not in names for name, _ in self.patterns):
-            return None
-        return Punctuation.of({names[name]: pattern for name, pattern in self.patterns})
+        """The same promise under new names, or None when a named attribute is gone, or two that differ become one."""
+        found: dict[str, Pattern] = {}
+        for name, pattern in self.patterns:
+            if name not in names or found.setdefault(names[name], pattern) != pattern:
+                return None
+        return Punctuation.of(found)
 
     def __str__(self) -> str:
         return self.shown(None)
