@@ -51,13 +51,16 @@ class StreamSpec:
     punctuations: tuple[str, ...] = ()
     rows: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     declared: tuple[str, ...] = ()
+    horizon: int | None = None
+    """For how long it is checked that closed values and unique keys do not come again."""
 
     @property
     def ddl(self) -> str:
         columns = ", ".join([f"k {self.key}", *(f"{name} {sql}" for name, (sql, _) in OTHERS.items())])
         order = {"slack": f" SLACK {self.slack} MICROSECONDS", "ordered": " ORDERED", "punctuated": ""}[self.order]
-        clauses = "".join(f" PUNCTUATE ON {CLAUSES[p]} WHEN kind = '{p}'" for p in self.punctuations)
-        clauses += "".join(f" UNIQUE ({', '.join(UNIQUE[d])})" for d in self.declared if d in UNIQUE)
+        horizon = "" if self.horizon is None else f" FOR {self.horizon} MICROSECONDS"
+        clauses = "".join(f" PUNCTUATE ON {CLAUSES[p]} WHEN kind = '{p}'{horizon if p == 'close' else ''}" for p in self.punctuations)
+        clauses += "".join(f" UNIQUE ({', '.join(UNIQUE[d])}){horizon}" for d in self.declared if d in UNIQUE)
         clauses += "".join(f" CLUSTERED BY ({', '.join(CLUSTERED[d])})" for d in self.declared if d in CLUSTERED)
         clauses += "".join(f" CHECK ({CHECKS[d][1]})" for d in self.declared if d in CHECKS)
         return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY ts{order}{clauses};"
@@ -80,7 +83,7 @@ class StreamSpec:
         """The tuples that count, and those that are late or have no usable time (paper 004, section 3, in a loop)."""
         mark = None
         closed: dict[Any, int | None] = {}  # key: no tuple before this time, None for no tuple at all
-        used: set[Any] = set()  # of each key that is unique: what has come
+        used: dict[Any, int | None] = {}  # of each key that is unique: no tuple before this time
         finished: set[Any] = set()  # of each clustering: the clusters that are over
         current: dict[str, Any] = {}  # and the one that is open
         conditions: list[Callable[[Any], bool]] = []
@@ -100,8 +103,10 @@ class StreamSpec:
                         conditions.append(partial(_holds, kind, row["i"]))
                 elif kind == "beat":
                     mark = ts if mark is None else max(mark, ts)
-                elif kind == "close":
+                elif kind == "close" and self.horizon is None:
                     closed[key] = None
+                elif kind == "close" and closed.get(key, 0) is not None:
+                    closed[key] = max(closed.get(key, ts), ts + self.horizon + 1)
                 elif closed.get(key, 0) is not None:
                     closed[key] = max(closed.get(key, ts), ts)  # type: ignore[type-var]
             elif any(row[CHECKS[d][0]] is not None and not CHECKS[d][2](row[CHECKS[d][0]]) for d in self.declared if d in CHECKS):
@@ -110,11 +115,11 @@ class StreamSpec:
                 late = mark is not None and ts < mark
                 late |= key in closed and (closed[key] is None or ts < closed[key])  # type: ignore[operator]
                 late |= key is not None and any(holds(key) for holds in conditions)
-                late |= any(k in used for k in keys)
+                late |= any(k in used and (used[k] is None or ts < used[k]) for k in keys)
                 late |= any(c in finished and current[c[0]] != c for c in clusters)
                 (refused if late else kept).append(row)
                 if not late:  # a late tuple promises nothing
-                    used |= set(keys)
+                    used |= {k: None if self.horizon is None else max(used.get(k, ts), ts + self.horizon + 1) for k in keys}
                     for c in clusters:
                         if current.get(c[0], c) != c:
                             finished.add(current[c[0]])
@@ -134,8 +139,9 @@ def _key(value: Any) -> Any:
 
 
 def make_stream(
-    r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None
-) -> StreamSpec:
+    r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None,
+    horizons: tuple[int | None, ...] = (None,),
+) -> StreamSpec:  # fmt: skip
     """A stream whose tuples mostly keep its promises; with `late` some do not."""
     key = key or r.choice(["BIGINT", "BIGINT", "INT", "DECIMAL(12,0)"])
     order = r.choice(["slack", "slack", "ordered", "punctuated"])
@@ -155,7 +161,7 @@ def make_stream(
     seed = r.randrange(1 << 30)
     base = r.choice(BASES) if base is None else base
     kinds = list(dict.fromkeys(kinds))
-    spec = StreamSpec(name, key, order, slack, tuple(kinds), (), tuple(dict.fromkeys(declared)))
+    spec = StreamSpec(name, key, order, slack, tuple(kinds), (), tuple(dict.fromkeys(declared)), r.choice(horizons))
     return replace(spec, rows=tuple(_rows(random.Random(seed), spec, count, base, late)))
 
 

@@ -59,7 +59,7 @@ def test_restored_is_the_same(steps: list[tuple[str, str, object]]) -> None:
             values[name] = values.get(name, frozenset()) | value  # type: ignore[operator]
         elif action == "shrink" and name in registers:
             assert isinstance(value, frozenset)
-            registers.shrink(name, [pa.array(sorted(value), pa.int64())])
+            registers.alter(name, "shrink", [pa.array(sorted(value), pa.int64())])
             values[name] -= value  # type: ignore[operator]
         elif action == "drop":  # the oldest segments, down to any of them
             assert isinstance(value, float)

@@ -15,6 +15,7 @@ from millstream.graph.graph import Graph, Vertex
 from millstream.graph.keeps import RatesOf, keeps
 from millstream.graph.rules import rule_name, strategy_of
 from millstream.graph.table import StateTable, table_text
+from millstream.language.statements import Key, Punctuate
 from millstream.operators.aggregate import Aggregate
 from millstream.operators.contract import Config, Keys
 from millstream.operators.distinct import Distinct
@@ -109,6 +110,10 @@ def _by(keys: Keys) -> str:
     return f"by {', '.join(keys)}" if keys else "to one bucket"
 
 
+def _horizon(clause: Punctuate | Key) -> str:
+    return "" if clause.horizon is None else f" for {span(clause.horizon)}"
+
+
 def _details(v: Vertex) -> list[str]:
     config = v.config
     if isinstance(config, Enter):
@@ -117,8 +122,9 @@ def _details(v: Vertex) -> list[str]:
         skew = f", skew {span(ets.skew)}" if ets.skew else ""
         lines = [f"time: {time_text(config.stream)}; enabling timestamps: {policy}{skew}"]
         stream = config.stream
-        marks = [f"on ({', '.join(p.columns) if p.on is None else sql_text(p.on)}) when {sql_text(p.when)}" for p in stream.punctuate]
-        marks += [f"unique ({', '.join(key.columns)})" for key in stream.unique]
+        on = [", ".join(p.columns) if p.on is None else sql_text(p.on) for p in stream.punctuate]
+        marks = [f"on ({o}) when {sql_text(p.when)}{_horizon(p)}" for o, p in zip(on, stream.punctuate, strict=True)]
+        marks += [f"unique ({', '.join(key.columns)}){_horizon(key)}" for key in stream.unique]
         marks += [f"clustered by ({', '.join(key.columns)})" for key in stream.clustered]
         marks += [f"check ({sql_text(c.condition)})" for c in stream.checks]
         return [*lines, f"punctuations: {'; '.join(marks)}"] if marks else lines

@@ -51,11 +51,11 @@ class PromiseParser(QueryParser):
             return self._punctuate(place)
         if self._match_text_seq("UNIQUE"):
             columns, places = self._listed("the columns of the key")
-            return Key(columns, place), places
+            return Key(columns, place, self._horizon()), places
         if self._match_text_seq("CLUSTERED"):
             self.need("BY")
             columns, places = self._listed("the columns of the clusters")
-            return Key(columns, place), places
+            return Key(columns, place, self._horizon()), places
         if self._match_text_seq("CHECK"):
             self.need_token(TokenType.L_PAREN, "( and a condition")
             condition = self._condition()
@@ -90,7 +90,11 @@ class PromiseParser(QueryParser):
         else:
             (columns, places), values = self._listed("the columns of the promise"), None
         self.need("WHEN")
-        return Punctuate(columns, self._condition(), place, values, on), places
+        return Punctuate(columns, self._condition(), place, values, on, self._horizon()), places
+
+    def _horizon(self) -> int | None:
+        """`FOR 7 DAYS`."""
+        return self.duration() if self._match_text_seq("FOR") else None
 
     def _condition(self) -> exp.Expr:
         condition: Any = self._parse_disjunction()
@@ -141,10 +145,25 @@ def spelled(kind: str, clause: Promise, places: list[Place], columns: tuple[Colu
                 "CHECK compares with values, not with columns", place=place_of(others[0]) or clause.place, hint=f"it takes {FORMS}"
             )
         return replace(clause, column=found[0])
+    if clause.horizon is not None:
+        _refuse_horizon(kind, clause, time, found)
     if isinstance(clause, Punctuate):
         for column in [*clause.when.find_all(exp.Column), *_columns(clause.values)]:
             _known(column.name, columns, within, place_of(column) or clause.place)
     return replace(clause, columns=found)
+
+
+def _refuse_horizon(kind: str, clause: Punctuate | Key, time: str | None, columns: tuple[str, ...]) -> None:
+    """FOR is about values that are remembered one by one, each with the time of its promise."""
+    said = None
+    if kind == "CLUSTERED":
+        said = "of clusters only the last is checked by time"
+    elif isinstance(clause, Punctuate) and isinstance(clause.values, Span):
+        said = "ranges merge, and need no end"
+    elif time in columns:
+        said = f"a promise about `{time}` has its end in itself"
+    if said is not None:
+        raise SyntaxProblem(f"FOR has no meaning here: {said}", place=clause.place, hint="leave FOR out")
 
 
 def _known(name: str, columns: tuple[Column, ...], within: str, place: Place) -> str:

@@ -57,6 +57,8 @@ class Punctuate:
     values: Span | Members | None = None
     on: exp.Expr | None = None
     """The condition that stands for `values` in the text."""
+    horizon: int | None = None
+    """Microseconds for which a broken promise is recognised: the time of the tuple, from that of the promise on; None for ever."""
 
     @property
     def told(self) -> str:
@@ -70,6 +72,8 @@ class Key:
 
     columns: tuple[str, ...]
     place: Place
+    horizon: int | None = None
+    """See `Punctuate`."""
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,9 @@ class Stream:
 
     @property
     def closed_columns(self) -> tuple[str, ...]:
-        """All columns of its value punctuations, each once."""
-        return tuple(dict.fromkeys(column for columns in self.closings for column in columns))
+        """All columns of its value punctuations, each once; with the time where some hold up to one."""
+        timed = any(p.horizon is not None for p in self.punctuate) or any(key.horizon is not None for key in self.unique)
+        return tuple(dict.fromkeys([column for columns in self.closings for column in columns] + [self.time] * timed))
 
     @cached_property
     def bounds(self) -> tuple[tuple[Check, tuple[Punctuation, ...]], ...]:

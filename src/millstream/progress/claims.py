@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 
 from millstream.core.punctuation import Punctuation, plain_values
 from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, from_axis, to_axis
+from millstream.kernels.compiled import given
 from millstream.kernels.verdicts import walk
 from millstream.plan.catalog import Stream
 from millstream.progress.guard import guarded
+from millstream.progress.markers import Held, beyond
 from millstream.state.closed import Closed, listed
 from millstream.state.group_table import GroupTable
 from millstream.state.keys import hash_column
@@ -68,10 +70,11 @@ class Judge:
         self.closed = closed
         self.registers = registers
         self.uniques = [key.columns for key in stream.unique]
+        self.horizons = [key.horizon for key in stream.unique]
         self.clusters = [key.columns for key in stream.clustered]
 
-    def judge(self, claims: Claims, before: int) -> tuple[Mask, list[Punctuation]]:
-        """The claims that are late, be it by a time before the mark, and the value punctuations that the others are."""
+    def judge(self, claims: Claims, before: int) -> tuple[Mask, list[Punctuation], tuple[Held, ...]]:
+        """The claims that are late, be it by a time before the mark, and what the others promise: for good, and held up to a time."""
         tuples = claims.tuples
         late = self.closed.matches(tuples)
         if late is None:
@@ -82,10 +85,17 @@ class Judge:
         begins = np.zeros((len(self.clusters), tuples.num_rows), dtype=np.bool_)
         if self.clusters or not self._rises(tuples):
             self._walk(tuples, opened, late, begins)
-        promised = [p for columns in self.uniques for p in _punctuations(_without_nulls(tuples.select(list(columns)), ~late))]
+        promised: list[Punctuation] = []
+        held: list[Held] = []
+        for columns, horizon in zip(self.uniques, self.horizons, strict=True):
+            chosen = _without_nulls(tuples, columns, ~late)
+            if horizon is None:
+                promised += _punctuations(chosen.select(list(columns)))
+            elif chosen.num_rows:
+                held.append((chosen.select(list(columns)), beyond(to_axis(chosen.column(self.stream.time)), horizon)))
         for number, columns in enumerate(self.clusters):
             promised += self._finished(number, columns, opened[number], tuples.filter(pa.array(begins[number])))
-        return late, promised
+        return late, promised, tuple(held)
 
     def _rises(self, tuples: pa.RecordBatch) -> bool:
         """One key of numbers that rise, as most are, needs no closer look."""
@@ -100,6 +110,8 @@ class Judge:
     def _walk(self, tuples: pa.RecordBatch, opened: list[tuple[Any, ...] | None], late: Mask, begins: Mask) -> None:
         codes = np.empty((len(self.uniques) + len(self.clusters), tuples.num_rows), dtype=np.int64)
         current = np.full(len(self.clusters), -1, dtype=np.int64)
+        timed = self.stream.time in tuples.schema.names
+        times = given(to_axis(tuples.column(self.stream.time)), np.int64) if timed else np.zeros(tuples.num_rows, dtype=np.int64)
         groups = 1
         for c, columns in enumerate([*self.uniques, *self.clusters]):
             table = GroupTable(pa.schema([self.schema.field(name) for name in columns]), ())
@@ -113,7 +125,11 @@ class Judge:
                 for array in arrays:
                     if array.null_count:
                         codes[c][np.asarray(array.is_null())] = -1  # null is not equal to null: SQL's rule
-        walk(codes, len(self.uniques), groups, late, current, begins)
+        until = np.full((len(self.uniques), tuples.num_rows), MAX_TIME)
+        for c, horizon in enumerate(self.horizons):
+            if horizon is not None:
+                until[c] = beyond(times, horizon)
+        walk(codes, len(self.uniques), groups, late, current, begins, times, until)
 
     def _finished(self, number: int, columns: tuple[str, ...], opened: tuple[Any, ...] | None, begun: pa.RecordBatch) -> list[Punctuation]:
         """All clusters but the last are over."""
@@ -132,11 +148,11 @@ def _row(values: tuple[Any, ...], schema: pa.Schema) -> list[pa.Array]:
     return [pa.array([value], type=field.type) for value, field in zip(values, schema, strict=True)]
 
 
-def _without_nulls(values: pa.RecordBatch, chosen: Mask) -> pa.RecordBatch:
-    for column in values.columns:
-        if column.null_count:
-            chosen = chosen & np.asarray(column.is_valid())
-    return values if chosen.all() else values.filter(pa.array(chosen))
+def _without_nulls(tuples: pa.RecordBatch, names: tuple[str, ...], chosen: Mask) -> pa.RecordBatch:
+    for name in names:
+        if tuples.column(name).null_count:
+            chosen = chosen & np.asarray(tuples.column(name).is_valid())
+    return tuples if chosen.all() else tuples.filter(pa.array(chosen))
 
 
 def _punctuations(values: pa.RecordBatch) -> list[Punctuation]:

@@ -13,14 +13,15 @@ import pyarrow.compute as pc
 
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import MIN_TIME, SEQUENCE, to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, to_axis
 from millstream.io.contract import Unit
 from millstream.operators.contract import Config
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
 from millstream.progress.claims import Claims, Judge
 from millstream.progress.guard import Guard, unchanged
-from millstream.state.closed import Closed
+from millstream.progress.markers import Held
+from millstream.state.closed import Closed, listed
 from millstream.state.registers import Registers
 
 Mask = npt.NDArray[np.bool_]
@@ -110,13 +111,15 @@ class Gate:
             self.registers["before"] = self.mark
             self.registers["before by clock"] = int(self.mark > self.tuples_mark)
             self.registers["rows before"] = self.registers.get("rows", 0)
+            self.closed.pass_time(self.stream.time, self.mark)
         before = int(self.registers.get("before", MIN_TIME))
-        late, closings = self._late(block.batch, before), list(step.closings)
+        late, closings, held = self._late(block.batch, before), list(step.closings), step.held
         if step.claims is not None:
-            guilty, promised = self.judge.judge(step.claims, before)
+            guilty, promised, more = self.judge.judge(step.claims, before)
             late |= self._guilty(block.batch, step.claims, guilty)
-            closings += promised
+            closings, held = closings + promised, held + more
         self.closed.add(closings)
+        closings += self._hold(held)
         batch = self.guard.without(self._punctual(block.batch, late, before))
         if numbered:
             batch = self._numbered(batch)
@@ -138,6 +141,15 @@ class Gate:
         if self.registers.raise_to("rows", rows) and numbered and self.sequence is not None:
             promises += self._translate(Punctuation.linear(SEQUENCE, rows))
         return Block(batch, tuple(promises)), broken
+
+    def _hold(self, held: Sequence[Held]) -> list[Punctuation]:
+        """Remember keys up to a time; behind the gate they are closed for good."""
+        told: list[Punctuation] = []
+        for keys, until in held:
+            names = tuple(keys.schema.names)
+            self.closed.add_keys(names, self.stream.time, keys.columns, until)
+            told += listed(names, None, keys.columns, np.full(len(until), MAX_TIME))
+        return told
 
     def _late(self, batch: pa.RecordBatch, before: int) -> Mask:
         """The tuples that break what earlier units promised; where keys are unique all are told by claims."""

@@ -24,6 +24,15 @@ Failures = list[tuple[int, str]]
 _NONE = np.empty(0, dtype=np.int64)
 
 
+Held = tuple[pa.RecordBatch, Int64s]
+"""Keys that are closed, and the time before which each is taken to be."""
+
+
+def beyond(times: Int64s, horizon: int) -> Int64s:
+    """The first times at which a promise of these times is not recognised as broken."""
+    return np.minimum(times, MAX_TIME - 1 - horizon) + (horizon + 1)
+
+
 class Markers:
     """One clause in one unit. `take` goes through a block; what was closed in blocks before is remembered.
 
@@ -34,6 +43,8 @@ class Markers:
         self.stream = stream
         self.clause = clause
         self.failures: Failures = []
+        self.held: Held | None = None
+        """What the last block closed up to a time, though nobody behind the gate hears of the time."""
         self.computed = [] if clause.values is None else [compile_expression(e, stream.columns) for e in bounds(clause.values)]
 
     def take(self, batch: pa.RecordBatch, chosen: Mask, times: Int64s) -> tuple[Mask, list[Punctuation]]:
@@ -66,16 +77,22 @@ class KeyMarkers(Markers):
 
     def take(self, batch: pa.RecordBatch, chosen: Mask, times: Int64s) -> tuple[Mask, list[Punctuation]]:
         late = np.zeros(batch.num_rows, dtype=np.bool_)
-        self.failures = []
+        self.failures, self.held = [], None
         if not len(self.table) and not chosen.any():
             return late, []
         keys, rows = self._closers(batch, np.flatnonzero(chosen))
         closed, _ = self.table.upsert(keys, np.zeros(len(rows), dtype=np.int64))
         if len(self.until) < len(self.table):
             self.until = np.concatenate([self.until, np.full(2 * len(self.table) - len(self.until), MIN_TIME, dtype=np.int64)])
-        until = times[rows] if self.timed else np.full(len(rows), MAX_TIME, dtype=np.int64)
+        horizon = self.clause.horizon
+        until = times[rows] if self.timed or horizon is not None else np.full(len(rows), MAX_TIME, dtype=np.int64)
+        if horizon is not None:
+            until = beyond(until, horizon)
         groups = self.table.lookup([batch.column(c) for c in self.columns], np.zeros(batch.num_rows, dtype=np.int64))
         follow_keys(groups, given(times, "int64"), rows, closed, until, self.until, late)
+        if horizon is not None and len(rows):
+            self.held = pa.RecordBatch.from_arrays(keys, schema=self.table.key_schema), until
+            return late, []
         return late, self._promised(keys, until)
 
     def broken(self, row: pa.RecordBatch) -> Punctuation:

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from millstream.graph.graph import Graph
 from millstream.io.files import local_path
+from millstream.language.statements import Key, Punctuate
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.visible import visible
 
@@ -65,10 +66,10 @@ def _stream(stream: Stream) -> dict[str, str]:
         f"the timestamp of {name}": f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " "),
     }
     for number, clause in enumerate(stream.punctuate):
-        lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {clause.told} when {clause.when.sql('spark')}"
+        lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {clause.told} when {clause.when.sql('spark')}{_horizon(clause)}"
     for word, keys in (("UNIQUE", stream.unique), ("CLUSTERED BY", stream.clustered)):
         for number, key in enumerate(keys):
-            lines[f"{word} {number + 1} of {name}"] = ", ".join(key.columns)
+            lines[f"{word} {number + 1} of {name}"] = ", ".join(key.columns) + _horizon(key)
     for number, check in enumerate(stream.checks):
         lines[f"CHECK {number + 1} of {name}"] = check.condition.sql("spark")
     options = {key: value for key, value in stream.options.items() if key not in FREE}
@@ -77,6 +78,10 @@ def _stream(stream: Stream) -> dict[str, str]:
         options["path"] = local_path(path)  # offsets name files below a directory without it, and others with their path
     lines[f"the source of {name}"] = ", ".join(f"{k} = {v}" for k, v in sorted(options.items())) or type(stream.source).__name__
     return lines
+
+
+def _horizon(clause: Punctuate | Key) -> str:
+    return "" if clause.horizon is None else f" for {clause.horizon / 1e6:g} s"
 
 
 def _columns(schema: pa.Schema) -> str:

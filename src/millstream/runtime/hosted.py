@@ -243,7 +243,7 @@ class HostedStage:
             due=due,
             marks=marks,
             reached=reached,
-            state_bytes=executor.nbytes,
+            state_bytes=self.running.nbytes,
             gauges=executor.take_gauges(),
         )
 

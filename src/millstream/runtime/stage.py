@@ -87,6 +87,12 @@ class RunningStage:
                 self.gates[number] = Gate(guard, path, entrance, speaks=self.bucket == 0, journal=self.journal)
             self.gates[number].reports = reports[self.gates[number].stream.name] == number
 
+    @property
+    def nbytes(self) -> int:
+        """What its operators keep, and what its gates remember of finished values."""
+        memories = [gate.registers for gate in self.gates.values()] + [promises.registers for promises in self.gathers.values()]
+        return self.executor.nbytes + sum(memory.nbytes for memory in memories)
+
     # -- change while it runs -------------------------------------------------------------------------------------
 
     def change(self, cut: Cut, execution: Execution) -> tuple[list[Vertex], list[Vertex]]:

@@ -98,7 +98,13 @@ class Closed:
         """Keys that nobody will bring up again, and that were closed for good."""
         for place, kept in self.places():
             if place.columns == columns and place.time is None:
-                self.registers.shrink(place.name, to_axis(keys[0].drop_null()) if isinstance(kept, Ranges) else keys)
+                self.registers.alter(place.name, "shrink", to_axis(keys[0].drop_null()) if isinstance(kept, Ranges) else keys)
+
+    def pass_time(self, time: str, mark: int) -> None:
+        """Forget what was closed up to a time that has passed for all."""
+        for place, kept in self.places():
+            if place.time == time and kept.crowded:
+                self.registers.alter(place.name, "sweep", mark)
 
     def _hold(self, column: str, ranges: tuple[Int64s, Int64s]) -> None:
         self.registers.grow(f"{self.name}:{column}", Ranges, ranges)

@@ -18,6 +18,7 @@ class Listing:
 
     def __init__(self) -> None:
         self._table: GroupTable | None = None
+        self._left = 0  # after the last sweep
 
     def grow(self, more: tuple[pa.RecordBatch, Int64s]) -> None:
         """Add keys; of a key that is there the later time holds."""
@@ -32,6 +33,18 @@ class Listing:
         if self._table is not None:
             groups = self._table.lookup(less, np.zeros(len(less[0]), dtype=np.int64))
             self._table.discard(groups[groups >= 0])
+
+    def sweep(self, mark: int) -> None:
+        """Keys that hold up to the mark at most are of no use any more."""
+        if self._table is not None:
+            groups = self._table.alive()
+            self._table.discard(groups[np.asarray(self._table.values(0, groups)) <= mark])
+        self._left = len(self)
+
+    @property
+    def crowded(self) -> bool:
+        """A sweep may be worth it: twice as many as after the last one."""
+        return len(self) > 2 * self._left + 1024
 
     def bounds(self, keys: list[pa.Array]) -> Int64s:
         """The time up to which each key holds; MIN_TIME where it is not in the list."""
@@ -59,6 +72,6 @@ class Listing:
         return None if self._table is None else self.entries
 
     def __setstate__(self, entries: Any) -> None:
-        self._table = None
+        self._table, self._left = None, 0
         if entries is not None:
             self.grow(entries)

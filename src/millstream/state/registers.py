@@ -73,13 +73,10 @@ class Registers:
         """Add to a value of a kind that grows; it begins empty."""
         if name not in self._values:
             self[name] = kind()
-        self._alter(name, "grow", more)
+        self.alter(name, "grow", more)
 
-    def shrink(self, name: str, less: Any) -> None:
-        """Take away from a value of a kind that grows."""
-        self._alter(name, "shrink", less)
-
-    def _alter(self, name: str, how: str, what: Any) -> None:
+    def alter(self, name: str, how: str, what: Any) -> None:
+        """Call a method of a value that grows; the journal sees the call."""
         getattr(self._values[name], how)(what)
         if self._journal and name not in self._touched:
             self._grown.setdefault(name, []).append((how, what))

@@ -288,7 +288,7 @@ class LocalRun:
         self.progress.tuples_in = {feed.ingest.stream.name: feed.rows for feed in self.feeds}
         self.progress.marks = self.stage.marks()
         self.progress.state_rows = self.stage.executor.held
-        self.progress.state_bytes = self.stage.executor.nbytes
+        self.progress.state_bytes = self.stage.nbytes
         self.progress.spent = dict(self.watch.parts)
         self.progress.seconds = time.monotonic() - self.began
         self.names = self.names or label_all(self.graph)
