@@ -102,13 +102,13 @@ def test_a_punctuation_needs_a_condition() -> None:
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
-        ("CHECK (s >= 'a')", "`s` is STRING, and its values lie on no line; a range needs an integer, a date or a timestamp"),
+        ("CHECK (s >= 'a')", "`s` is STRING, which has no ranges here; a range needs an integer, a date or a timestamp"),
         ("CHECK (k IN ('a'))", "`'a'` is no value of a column of type BIGINT; CAST it"),
         ("CHECK (k > 1.5)", "`1.5` is no value of a column of type BIGINT"),
         ("CHECK (s IN (1))", "`1` is no value of a column of type STRING"),
         ("CHECK (k IN (1, NULL))", "CHECK can not compare with NULL; null passes a CHECK anyway"),
         ("CHECK (d > 'soon')", "`'soon'` is no value of a column of type DATE"),
-        ("PUNCTUATE ON (s < s) WHEN k = 1", "`s` is STRING, and its values lie on no line"),
+        ("PUNCTUATE ON (s < s) WHEN k = 1", "`s` is STRING, which has no ranges here"),
         ("PUNCTUATE ON (k <= s) WHEN k = 1", "`k` is BIGINT, and `s` is STRING; CAST it to the type of the column"),
         ("PUNCTUATE ON (s IN (k)) WHEN k = 1", "`s` is STRING, and `k` is BIGINT"),
     ],

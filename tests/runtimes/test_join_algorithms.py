@@ -6,6 +6,7 @@ import pytest
 
 import millstream as ms
 from millstream.core.punctuation import Punctuation
+from millstream.errors import PlanProblem
 from millstream.operators.contract import Output
 from millstream.operators.running_join import RunningJoin
 from millstream.state.group_table import GroupTable
@@ -184,3 +185,59 @@ def test_a_column_that_stands_twice_among_the_keys() -> None:
     assert run.state_rows == 1  # P's tuple waits for A to close it
     push(run, ("A", 2, 4, True))
     assert run.state_rows == 0
+
+
+@pytest.mark.parametrize("on", ["(k) WHEN closed", "(k <= k) WHEN closed", "(k IN (k, k)) WHEN closed"])
+@pytest.mark.parametrize("kinds", [("INT", "BIGINT"), ("BIGINT", "SMALLINT"), ("INT", "DOUBLE"), ("INT", "DECIMAL(12,2)")])
+@pytest.mark.parametrize("grouped", "AB")
+def test_keys_of_different_types(kinds: tuple[str, str], on: str, grouped: str) -> None:
+    """Promises follow a cast that loses nothing, there and back."""
+    if "<=" in on and kinds[1][:3] in ("DOU", "DEC"):
+        return  # these have no ranges
+    declared = "".join(
+        streams(name).replace("BIGINT", kind).replace("(k) WHEN closed", on) for name, kind in zip("AB", kinds, strict=True)
+    )
+    session = ms.Session("local")
+    session.sql(f"{declared} {SINK} SELECT {grouped}.k AS k, count(*) AS n FROM A, B WHERE A.k = B.k GROUP BY {grouped}.k")
+    run = ms.testing.Live(session)
+    for k in (1, 2, 300):
+        push(run, ("A", k, 0, False), ("B", k, 0, False), ("B", k, 0, False))
+        assert run.state_rows == 4
+        push(run, ("A", k, 1, True), ("B", k, 1, True))
+        assert run.state_rows == 0
+        assert [row["n"] for row in run.rows()][-1:] == [2]
+    assert len(run.rows()) == 3
+
+
+def test_a_cast_that_loses_something_carries_no_promise() -> None:
+    session = ms.Session("local")
+    with pytest.raises(PlanProblem, match="could never be purged"):
+        session.sql(f"{streams('A')} {streams('B').replace('BIGINT', 'DOUBLE')} {SINK} SELECT A.k AS k FROM A, B WHERE A.k = B.k")
+        session.explain("graph")
+
+
+def test_pairs_of_which_the_other_side_has_one_column() -> None:
+    """Of a list of pairs only (2, 2) says something of A's k."""
+    session = ms.Session("local")
+    pairs = """CREATE STREAM P (i BIGINT, j BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED
+        PUNCTUATE ON (i, j) WHEN closed ETS NONE WITH (connector = 'list'); """
+    session.sql(f"{streams('A')} {pairs} {SINK} SELECT A.k AS k FROM A, P WHERE A.k = P.i AND A.k = P.j")
+    run = ms.testing.Live(session)
+    push(run, ("A", 1, 0, False), ("A", 2, 0, False))
+    run.push("P", [(1, 2, True, at(1)), (2, 2, True, at(1)), (2, 1, True, at(1))])
+    assert run.state_rows == 1
+    run.push("P", [(1, 1, False, at(2))])
+    assert run.rows() == [{"k": 1}]
+
+
+def test_an_algorithm_that_would_keep_everything_is_not_taken() -> None:
+    def label(algorithm: str, declared: str, window: str) -> str:
+        session = ms.Session("local")
+        session.sql(f"SET join.algorithm = '{algorithm}'; {declared} {SINK} {PAIRS.replace(' [RANGE 10 SECONDS]', window)}")
+        return next(line for line in session.explain("graph").splitlines() if " join" in line)
+
+    plain = STREAMS.replace("PUNCTUATE ON (k) WHEN closed", "")
+    assert "inner punctuated join on" in label("window", STREAMS, "")
+    assert "inner join on" in label("punctuated", plain, " [RANGE 1 HOUR]")
+    assert "inner join on" in label("window", STREAMS, " [RANGE 1 HOUR]")
+    assert "inner punctuated join on" in label("punctuated", STREAMS, " [RANGE 1 HOUR]")

@@ -31,6 +31,23 @@ def is_axis(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind))
 
 
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_MANTISSA = {32: 24, 64: 53}
+
+
+def widens(before: pa.DataType, after: pa.DataType) -> bool:
+    """True when a cast keeps different values different, and in their order, such as INT to BIGINT or to DOUBLE."""
+    if pa.types.is_integer(before):
+        if pa.types.is_integer(after):
+            return bool(after.bit_width >= before.bit_width)
+        if pa.types.is_decimal(after):
+            return bool(after.precision - after.scale >= _DIGITS[before.bit_width])
+        return bool(pa.types.is_floating(after) and before.bit_width <= _MANTISSA[after.bit_width])
+    if pa.types.is_decimal(before) and pa.types.is_decimal(after):
+        return bool(after.scale >= before.scale and after.precision - after.scale >= before.precision - before.scale)
+    return bool(before == pa.float32() and after == pa.float64())
+
+
 def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
     """The values as int64 (microseconds for timestamps, days for dates); nulls become `null`."""
     kind = values.type

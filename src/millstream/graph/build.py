@@ -14,7 +14,6 @@ from sqlglot import exp
 from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
-from millstream.language.types import sql_type
 from millstream.operators.aggregate import Aggregate, Call
 from millstream.operators.contract import Config
 from millstream.operators.distinct import Distinct
@@ -208,7 +207,7 @@ class GraphBuilder:
 
     @_build.register
     def _(self, node: nodes.Join) -> int:
-        keys = [self._typed(node, a, b) for a, b in node.keys]
+        keys = node.typed_keys
         left, left_keys = self._with_keys(self.visit_in_order(node.left), [a for a, _ in keys], "l", node)
         bands, rest = _one_axis(node.bands, node.pair_schema)
         conditions = [*node.condition, *rest]
@@ -223,16 +222,17 @@ class GraphBuilder:
             return self.add(TableJoin(join, table, _table_name(node.right)), left)
         right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
         schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
-        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm)
+        twins = (_twins([a for a, _ in node.keys], left_keys, node.heard[0]), _twins([b for _, b in node.keys], right_keys, node.heard[1]))
+        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
 
     def _algorithm(self, node: nodes.Join) -> str:
-        """What the streams declare decides, unless somebody has chosen."""
-        if self.algorithm != AUTO:
+        """What the streams declare decides, unless somebody has chosen something that lets both sides go."""
+        by_time = any(band.high is not None for band in node.bands) and any(band.low is not None for band in node.bands)
+        closing = [any(s <= names for s in side.punctuated) for names, side in zip(node.heard, (node.left, node.right), strict=True)]
+        if self.algorithm == PUNCTUATED_WINDOW or (self.algorithm == WINDOW and by_time) or (self.algorithm == PUNCTUATED and all(closing)):
             return self.algorithm
-        sides = zip(*node.keys, strict=True) if node.keys else ((), ())
-        read = [{found.name for e in side for found in e.find_all(exp.Column)} for side in sides]
-        if not any(s <= names for names, side in zip(read, (node.left, node.right), strict=True) for s in side.punctuated):
+        if not any(closing):
             return WINDOW
         return PUNCTUATED_WINDOW if node.bands else PUNCTUATED
 
@@ -262,19 +262,6 @@ class GraphBuilder:
         if len(columns) == len(schema.names) and all(e == column(name) for name, e in columns) and [n for n, _ in columns] == schema.names:
             return source
         return self.add(Project(schema, columns, origin(node)), source)
-
-    def _typed(self, node: nodes.Join, a: exp.Expr, b: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        """Both sides of a key in one type, so that equal values have equal hashes."""
-        left, right = compile_expression(a, node.left.schema).type, compile_expression(b, node.right.schema).type
-        compile_expression(exp.EQ(this=a, expression=b), node.pair_schema)  # says what is wrong when they can not be compared
-        if left == right:
-            return a, b
-        common = compile_expression(exp.func("coalesce", a.copy(), b.copy(), dialect="spark"), node.pair_schema).type
-        wanted = sql_type(common)
-        return (
-            a if left == common else exp.cast(a.copy(), wanted, dialect="spark"),
-            b if right == common else exp.cast(b.copy(), wanted, dialect="spark"),
-        )
 
     def _with_keys(self, source: int, keys: Sequence[exp.Expr], side: str, node: Node) -> tuple[int, tuple[str, ...]]:
         """Keys as plain columns of the input; computed ones are added under hidden names."""
@@ -363,3 +350,8 @@ def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...
     axis = max(dict.fromkeys(b.right for b in bands), key=worth)
     chosen = tuple(b for b in bands if b.right == axis)
     return chosen, [part for b in bands if b.right != axis for part in b.conditions(schema)]
+
+
+def _twins(keys: Sequence[exp.Expr], names: tuple[str, ...], heard: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Keys that are a column in a wider type, and that column."""
+    return tuple((name, key.name) for key, name in zip(keys, names, strict=True) if key.name in heard and key.name != name)

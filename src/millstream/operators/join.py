@@ -36,6 +36,8 @@ class Join(Config):
     origin: str = ""
     algorithm: str = WINDOW
     """What lets go of stored tuples: time (`window`: WJoin), finished values (`punctuated`: PJoin), or both (PWJoin of paper 002)."""
+    twins: tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = ((), ())
+    """For each side: keys that are a column of it in a wider type, and that column."""
 
     @cached_property
     def pair_schema(self) -> pa.Schema:

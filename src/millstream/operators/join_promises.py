@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
@@ -40,6 +41,7 @@ class JoinPromises:
         # What one side has closed is looked up with the other side's tuples, so it is kept under the other's names.
         self.closings = tuple(Closed(self.schemas[1 - side], registers, f"closed {side}") for side in (LEFT, RIGHT))
         self.names = tuple(dict(zip(self.keys[side], self.keys[1 - side], strict=True)) for side in (LEFT, RIGHT))
+        self.twins = [(dict(twins), schema) for twins, schema in zip(config.twins, self.schemas, strict=True) if twins]
         self.done: tuple[list[list[pa.Array]], ...] = ([], [])
         """Finished values that have not been told yet."""
         self.moved = False
@@ -97,14 +99,42 @@ class JoinPromises:
 
     def _close_others(self, side: int, punctuation: Punctuation, let_go: Callable[[int, Int64s], None]) -> None:
         """Promises of another form wait until no row of this side matches them."""
-        mirrored = punctuation.renamed(self.names[side])
+        mirrored = self._mirrored(side, punctuation)
         if mirrored is None:
             return
         self.closings[side].add([mirrored])
         let_go(1 - side, self._matching(1 - side, mirrored))
+        self._forget_parts(side, mirrored)
         waiting: frozenset[Punctuation] = self.registers.get(f"waiting {side}", frozenset())
         self.registers[f"waiting {side}"] = waiting | {punctuation}
         self.stirred[side] = True
+
+    def _mirrored(self, side: int, punctuation: Punctuation) -> Punctuation | None:
+        """In the other side's names; of combinations those that it can have, where two columns of this side are one there."""
+        names, shape = self.names[side], shape_of(punctuation)
+        if self.distinct or shape is None or shape[1] is not None or not set(shape[0]) <= set(names):
+            return punctuation.renamed(names)
+        found: dict[str, pa.Array] = {}
+        same: Mask | bool = True
+        for name, values in zip(shape[0], values_of(punctuation, shape[0], self.schemas[side]), strict=True):
+            before = found.setdefault(names[name], values)
+            if before is not values:
+                same = same & np.asarray(pc.fill_null(pc.equal(before, values), False))
+        keys = list(found.values()) if same is True else [values.filter(pa.array(same)) for values in found.values()]
+        return next(iter(listed(tuple(found), None, keys, np.full(len(keys[0]), MAX_TIME))), None)
+
+    def _forget_parts(self, side: int, mirrored: Punctuation) -> None:
+        """The same for values of a part of the key."""
+        shape = shape_of(mirrored)
+        if shape is None or shape[1] is not None or not self.distinct or not self.closings[1 - side]:
+            return
+        keys = values_of(mirrored, shape[0], self.schemas[1 - side])
+        own = tuple(self.names[1 - side][name] for name in shape[0])
+        both = pa.array(self.closings[1 - side].bounds(own, None, keys) == MAX_TIME)
+        chosen = [key.filter(both) for key in keys]
+        if len(chosen[0]):
+            self.closings[side].forget(shape[0], chosen)
+            self.closings[1 - side].forget(own, chosen)
 
     def went(self, side: int, last: Int64s) -> None:
         """The last rows of tied values have gone."""
@@ -216,6 +246,7 @@ class JoinPromises:
             # A left tuple that found nobody has nulls on the right, and null may be what was closed; those still come out of a
             # left or anti join. A semi join needs the partner that can not come any more.
             told = [other] if kind == "semi" else []
+        told += [p.narrowed(*twins) for p in told if p is not None for twins in self.twins]
         return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
 
 

@@ -10,15 +10,13 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.core import types
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Constant, OneOf, Part, Pattern, Punctuation, Range, is_below, plain_values
 from millstream.expressions import Monotone, compile_expression, evaluate_guarded, monotone
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.failures import failure_letters
 from millstream.plan.scope import column
-
-DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-"""Decimal digits that hold every integer of so many bits."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Project(Config):
         found: list[tuple[str, Pattern]] = [(new, pattern) for new in self.renames.get(name, ())]
         if isinstance(pattern, (Constant, OneOf)):
             found += [(new, cast(pattern, self.input, name, e)) for new, e in self.columns if widens(e, name, self.input)]
-        elif isinstance(pattern, Part):  # its values are cast when they are read
+        elif isinstance(pattern, (Part, Range)):  # values are cast when they are read
             found += [(new, pattern) for new, e in self.columns if widens(e, name, self.input)]
         return found
 
@@ -108,14 +106,7 @@ def widens(expression: exp.Expr, name: str, schema: pa.Schema) -> bool:
     """True for a cast of a column that keeps different values different, such as INT to BIGINT (the keys of a join)."""
     if not isinstance(expression, exp.Cast) or not isinstance(expression.this, exp.Column) or expression.this.name != name:
         return False
-    before, after = schema.field(name).type, compile_expression(expression, schema).type
-    if pa.types.is_integer(before) and pa.types.is_integer(after):
-        return bool(after.bit_width >= before.bit_width)
-    if pa.types.is_integer(before) and pa.types.is_decimal(after):
-        return bool(after.precision - after.scale >= DIGITS[before.bit_width])
-    if pa.types.is_decimal(before) and pa.types.is_decimal(after):
-        return bool(after.scale >= before.scale and after.precision - after.scale >= before.precision - before.scale)
-    return bool(before == pa.float32() and after == pa.float64())
+    return types.widens(schema.field(name).type, compile_expression(expression, schema).type)
 
 
 def cast(pattern: Constant | OneOf, schema: pa.Schema, name: str, expression: exp.Expr) -> Pattern:

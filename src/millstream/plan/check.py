@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millstream.core.types import is_hidden
 from millstream.errors import PlanProblem
 from millstream.language import place_of
@@ -58,8 +56,7 @@ def _check_distinct(node: Distinct) -> None:
 
 
 def _check_join(node: Join) -> None:
-    lefts = {e.name for e, _ in node.keys if isinstance(e, exp.Column)}
-    rights = {e.name for _, e in node.keys if isinstance(e, exp.Column)}
+    lefts, rights = node.heard
     left_ends = any(b.high is not None for b in node.bands) or any(s <= rights for s in node.right.punctuated)
     right_ends = any(b.low is not None for b in node.bands) or any(s <= lefts for s in node.left.punctuated)
     if left_ends and right_ends:

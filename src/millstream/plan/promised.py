@@ -72,7 +72,7 @@ def bounds(values: Span | Members) -> tuple[exp.Expr, ...]:
 
 
 def _no_axis(column: str, kind: pa.DataType, place: Place) -> TypeProblem:
-    return TypeProblem(f"`{column}` is {name_of(kind)}, and its values lie on no line", place=place, hint=NEEDS_AXIS)
+    return TypeProblem(f"`{column}` is {name_of(kind)}, which has no ranges here", place=place, hint=NEEDS_AXIS)
 
 
 def _number(expression: exp.Expr, kind: pa.DataType, place: Place) -> int:

@@ -67,7 +67,7 @@ class Ranges:
             low, high = (None if first == MIN_TIME else first), (None if last == MAX_TIME else last)
             yield Punctuation.of({column: Range(low=low, high=high, high_inclusive=high is not None)})
         if not wide.all():
-            values = np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts[~wide], lasts[~wide], strict=True)])
+            values = np.concatenate([a + np.arange(b - a + 1) for a, b in zip(firsts[~wide], lasts[~wide], strict=True)])
             yield Punctuation.of({column: OneOf(from_axis(values, kind))})
 
     def holds(self, values: Int64s) -> Bools:

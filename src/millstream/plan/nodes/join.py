@@ -8,7 +8,10 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.core.types import widens
 from millstream.errors import PlanProblem
+from millstream.expressions import compile_expression
+from millstream.language.types import sql_type
 from millstream.plan.catalog import STAMP
 from millstream.plan.nodes.base import Expression, Node
 from millstream.plan.nodes.streams import Scan
@@ -110,19 +113,50 @@ class Join(Node):
         return frozenset(c for c in found if c in self.schema.names)
 
     @cached_property
+    def typed_keys(self) -> tuple[tuple[Expression, Expression], ...]:
+        """Both sides of each key in one type, so that equal values have equal hashes."""
+        return tuple(self._typed(a, b) for a, b in self.keys)
+
+    def _typed(self, a: Expression, b: Expression) -> tuple[Expression, Expression]:
+        left, right = compile_expression(a, self.left.schema).type, compile_expression(b, self.right.schema).type
+        compile_expression(exp.EQ(this=a, expression=b), self.pair_schema)  # says what is wrong when they can not be compared
+        if left == right:
+            return a, b
+        common = compile_expression(exp.func("coalesce", a.copy(), b.copy(), dialect="spark"), self.pair_schema).type
+        wanted = sql_type(common)
+        return (
+            a if left == common else exp.cast(a.copy(), wanted, dialect="spark"),
+            b if right == common else exp.cast(b.copy(), wanted, dialect="spark"),
+        )
+
+    @cached_property
+    def heard(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Key columns of each side whose finished values the join hears of: those that it compares as they are, or in a wider type."""
+        return (
+            _heard([(pair[0], typed[0]) for pair, typed in zip(self.keys, self.typed_keys, strict=True)], self.left.schema),
+            _heard([(pair[1], typed[1]) for pair, typed in zip(self.keys, self.typed_keys, strict=True)], self.right.schema),
+        )
+
+    @cached_property
     def closes(self) -> frozenset[frozenset[str]]:
         """Key columns of either side whose values are declared finished some time: then partners need not be kept."""
-        left = {e.name for e, _ in self.keys if isinstance(e, exp.Column)}
-        right = {e.name for _, e in self.keys if isinstance(e, exp.Column)}
+        left, right = self.heard
         return frozenset({s for s in self.left.punctuated if s <= left} | {s for s in self.right.punctuated if s <= right})
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
         if self.static:
             return self.left.punctuated
-        same = {a.name: b.name for a, b in self.keys if isinstance(a, exp.Column) and isinstance(b, exp.Column)}
+        left, right = self.heard
+        same = {a.name: b.name for a, b in self.keys if a.name in left and b.name in right}
         back = {b: a for a, b in same.items()}
         found = set(self.closes)
         found |= {frozenset(same[c] for c in s) for s in found if all(c in same for c in s)}
         found |= {frozenset(back[c] for c in s) for s in found if all(c in back for c in s)}
         return frozenset(s for s in found if all(c in self.schema.names for c in s))
+
+
+def _heard(keys: list[tuple[Expression, Expression]], schema: pa.Schema) -> frozenset[str]:
+    plain = [(key, typed) for key, typed in keys if isinstance(key, exp.Column)]
+    kinds = {key.name: (schema.field(key.name).type, compile_expression(typed, schema).type) for key, typed in plain}
+    return frozenset(name for name, (own, common) in kinds.items() if own == common or widens(own, common))
