@@ -97,8 +97,9 @@ class Closed:
     def forget(self, columns: tuple[str, ...], keys: list[pa.Array]) -> None:
         """Keys that nobody will bring up again, and that were closed for good."""
         for place, kept in self.places():
-            if place.columns == columns and place.time is None:
-                self.registers.alter(place.name, "shrink", to_axis(keys[0].drop_null()) if isinstance(kept, Ranges) else keys)
+            if place.columns != columns or place.time is not None or (isinstance(kept, Ranges) and not kept.many):
+                continue
+            self.registers.alter(place.name, "shrink", to_axis(keys[0].drop_null()) if isinstance(kept, Ranges) else keys)
 
     def pass_time(self, time: str, mark: int) -> None:
         """Forget what was closed up to a time that has passed for all."""

@@ -38,9 +38,14 @@ class Ranges:
         """Nobody asks for these values any more: they go where that leaves fewer ranges."""
         self._spent = _union(self._spent, runs(less))
 
+    @property
+    def many(self) -> bool:
+        """So many ranges that it is worth while to take values away."""
+        return len(self._all[0]) > LEAST
+
     def _merge(self) -> None:
         self._all, self._recent = _union(self._all, self._recent), (_NONE, _NONE)
-        if len(self._all[0]) > LEAST and len(self._spent[0]):
+        if self.many and len(self._spent[0]):
             left = _without(self._all, _common(self._all, self._spent))
             if len(left[0]) < len(self._all[0]):
                 self._all = left
