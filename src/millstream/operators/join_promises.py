@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.core.punctuation import Punctuation, Range
-from millstream.core.types import MAX_TIME, MIN_TIME, from_axis, is_axis, to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
 from millstream.kernels.hashing import each_once
 from millstream.operators.join import Join
 from millstream.state.closed import Closed, listed, shape_of, values_of
@@ -251,11 +251,7 @@ class JoinPromises:
 
 
 def _different(keys: list[pa.Array]) -> tuple[list[pa.Array], tuple[UInt64s, Mask, bool]]:
-    """Each key once, with its hash (see `hash_columns`); numbers in their order."""
-    if len(keys) == 1 and len(keys[0]) > 1 and pa.types.is_integer(keys[0].type) and not keys[0].null_count:
-        values = np.sort(to_axis(keys[0]))
-        keys = [from_axis(values[np.concatenate([[True], values[1:] != values[:-1]])], keys[0].type)]
-        return keys, hash_columns(keys)
+    """Each key once, with its hash (see `hash_columns`)."""
     hashes, valid, exact = hash_columns(keys)
     if len(hashes) > 1:
         if exact:
