@@ -1,6 +1,6 @@
 """Draws what punctuations do to the auction query: the state that is held, and how long each answer is waited for.
 
-    python examples/auction/picture.py auction.png
+    .venv/bin/python examples/auction/picture.py auction.png
 
 Three days at an auction house, made here from a seed, are played to auction.sql and to by_time.sql. Every five minutes
 of their time we note what each query holds, and which answers have come out.

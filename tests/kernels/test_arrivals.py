@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.types import MIN_TIME
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.kernels.arrivals import follow
 from millstream.kernels.markers import NEVER, first_cover, follow_keys
 from millstream.kernels.verdicts import walk
@@ -59,22 +59,27 @@ def test_follow_keys(rows: list[tuple[bool, int, int]]) -> None:
     assert until.tolist() == [bounds.get(group, MIN_TIME) for group in range(4)]
 
 
-@given(st.lists(st.tuples(st.integers(-1, 5), st.integers(-1, 5), st.integers(0, 3), st.booleans()), max_size=20), st.integers(-1, 3))
-def test_walk(rows: list[tuple[int, int, int, bool]], opened: int) -> None:
-    """Two unique keys, of which -1 is none, and a cluster."""
-    used: set[tuple[int, int]] = set()
+ROWS = st.lists(st.tuples(st.integers(-1, 5), st.integers(-1, 5), st.integers(0, 3), st.booleans(), st.integers(0, 9)), max_size=20)
+
+
+@given(ROWS, st.integers(-1, 3), st.integers(0, 5))
+def test_walk(rows: list[tuple[int, int, int, bool, int]], opened: int, horizon: int) -> None:
+    """Two unique keys, of which -1 is none and the first counts for a while, and a cluster."""
+    used: dict[tuple[int, int], int] = {}
     over: set[int] = set()
     current, wanted, starts = opened, [], []
-    for one, two, cluster, late in rows:
-        late |= (0, one) in used or (1, two) in used or (cluster in over and cluster != current)
+    for one, two, cluster, late, time in rows:
+        late |= used.get((0, one), -1) >= time or (1, two) in used or (cluster in over and cluster != current)
         wanted.append(late)
         starts.append(not late and cluster != current)
         if not late:
-            used |= {key for key in ((0, one), (1, two)) if key[1] >= 0}
+            used |= {key: max(used.get(key, -1), time + horizon) for key in ((0, one), (1, two)) if key[1] >= 0}
             if cluster != current:
                 over.add(current)
                 current = cluster
     codes = np.array([[row[i] for row in rows] for i in range(3)], dtype=np.int64).reshape(3, len(rows))
     found, begins, now = np.array([row[3] for row in rows], dtype=np.bool_), np.zeros((1, len(rows)), dtype=np.bool_), np.array([opened])
-    walk(codes, 2, 6, found, now, begins)
+    times = np.array([row[4] for row in rows], dtype=np.int64)
+    until = np.array([times + horizon + 1, np.full(len(rows), MAX_TIME)])
+    walk(codes, 2, 6, found, now, begins, times, until)
     assert (found.tolist(), begins[0].tolist(), now.tolist()) == (wanted, starts, [current])

@@ -56,6 +56,7 @@ WRONG = [
     (S + "TIMESTAMP BY ts PUNCTUATE ON (ts < a) WHEN c", SyntaxProblem, 3, 17, "nothing of the timestamp `ts`", "PUNCTUATE ON (ts)"),
     (S + "UNIQUE", SyntaxProblem, 3, 7, "end of the statement", "the columns of the key"),
     (S + "UNIQUE (a, b)", NameProblem, 3, 12, "no column `b` in UNIQUE", "there is"),
+    (S + "UNIQUE (a, a)", SyntaxProblem, 3, 12, "`a` stands twice", "leave one out"),
     (S + "CLUSTERED (a)", SyntaxProblem, 3, 11, "`(`", "expected BY"),
     (S + "CLUSTERED BY (b)", NameProblem, 3, 15, "no column `b` in CLUSTERED BY", "there is"),
     (S + "TIMESTAMP BY ts CLUSTERED BY (ts)", SyntaxProblem, 3, 17, "nothing of the timestamp `ts`", "ORDERED or SLACK"),

@@ -326,32 +326,6 @@ class Punctuation:
                 return None
         return Punctuation.of(found)
 
-    def narrowed(self, names: Mapping[str, str], schema: pa.Schema) -> Punctuation | None:
-        """The promise about the columns that these were cast from without loss; None where it says nothing of them."""
-        if not any(name in names for name, _ in self.patterns):
-            return None
-        found: dict[str, Pattern] = {}
-        combinations: dict[str, pa.Array] = {}
-        fits: Mask | None = None
-        for name, pattern in self.patterns:
-            column = names.get(name, name)
-            kind = schema.field(column).type if name in names else None
-            if isinstance(pattern, Part):
-                values, good = _narrow(pattern.rows.column(pattern.index), kind)
-                combinations[column], fits = values, good if fits is None else fits & good
-            elif kind is None:
-                found[column] = pattern
-            elif (narrow := _narrow_pattern(pattern, kind)) is not None:
-                found[column] = narrow
-            else:
-                return None
-        if fits is not None:
-            if not fits.any():
-                return None
-            rows = pa.RecordBatch.from_arrays(list(combinations.values()), names=list(combinations))
-            found |= Part.all(rows.filter(pa.array(fits)))
-        return Punctuation.of(found)
-
     def __str__(self) -> str:
         return self.shown(None)
 
@@ -360,31 +334,6 @@ class Punctuation:
         if self.is_end:
             return "<end>"
         return "<" + ", ".join(f"{name} {_show(pattern, _writer(schema, name))}" for name, pattern in self.patterns) + ">"
-
-
-def _narrow(values: pa.Array, kind: pa.DataType | None) -> tuple[pa.Array, Mask]:
-    """Values in a narrower type, and which of them it holds."""
-    if kind is None or values.type == kind:
-        return values, np.ones(len(values), dtype=np.bool_)
-    made = values.cast(kind, safe=False)
-    return made, _mask(pc.fill_null(pc.equal(made, values), False))
-
-
-def _narrow_pattern(pattern: Pattern, kind: pa.DataType) -> Pattern | None:
-    match pattern:
-        case Constant(value):
-            made, fits = _narrow(pa.array([value]), kind)
-            return Constant(plain_values(made)[0]) if fits[0] else None
-        case OneOf():
-            made, fits = _narrow(pattern.array(None), kind)
-            return OneOf(made.filter(pa.array(fits))) if fits.any() else None
-        case Range() if pa.types.is_integer(kind):
-            least, greatest = -(1 << (kind.bit_width - 1)), (1 << (kind.bit_width - 1)) - 1
-            first, last = pattern.ends
-            if first > min(last, greatest) or last < least:
-                return None
-            return Range(None if first <= least else first, None if last >= greatest else last, high_inclusive=last < greatest)
-    return None
 
 
 def _writer(schema: pa.Schema | None, name: str) -> Callable[[Any], str]:

@@ -105,3 +105,20 @@ def probe(
         position += 1
         row = -2
     return count, position, row
+
+
+@compiled
+def find(heads: Int32s, nodes: Int64s, alive: Bools, hashes: Int64s, valid: Bools, which: Int64s, rows: Int64s) -> int:
+    """All alive rows of these different hashes, newest first; `which` and `rows` have room for every alive row."""
+    mask = len(heads) - 1
+    count = 0
+    for i in range(len(hashes)):
+        row = heads[hashes[i] & mask] if valid[i] else np.int32(-1)
+        at = np.int64(row)
+        while at >= 0:
+            if nodes[at, 1] == hashes[i] and alive[at]:
+                which[count] = i
+                rows[count] = at
+                count += 1
+            at = nodes[at, 0]
+    return count

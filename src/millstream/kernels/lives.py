@@ -21,6 +21,30 @@ def bury(alive: Bools, rows: Int64s, buried: Int64s) -> int:
 
 
 @compiled
+def tie(rings: Int32s, counts: Int64s, spare: Int64s, spares: int, top: int, rows: Int64s, to: Int64s, made: Int64s) -> tuple[int, int]:
+    """Row `rows[i]` joins the ring of value `to[i]`, unless it is in one; `made` has the ring of each value, at first -1.
+
+    Rings come from the end of `spare`, which has `spares` of them, then from `top` on; returns how many are left, and the new top.
+    """
+    for i in range(len(rows)):
+        if rings[rows[i]] >= 0:
+            continue
+        ring = made[to[i]]
+        if ring < 0:
+            if spares > 0:
+                spares -= 1
+                ring = spare[spares]
+            else:
+                ring = top
+                top += 1
+            made[to[i]] = ring
+            counts[ring] = 0
+        counts[ring] += 1
+        rings[rows[i]] = ring
+    return spares, top
+
+
+@compiled
 def loosen(rings: Int32s, counts: Int64s, rows: Int64s, last: Int64s) -> int:
     """Rows leave their rings; those that were the last of theirs go to `last`."""
     count = 0

@@ -71,6 +71,8 @@ class PromiseParser(QueryParser):
         while self._match(TokenType.COMMA):
             places.append(self.place())
             columns.append(self.name("column"))
+            if columns[-1].lower() in [column.lower() for column in columns[:-1]]:
+                raise SyntaxProblem(f"`{columns[-1]}` stands twice", place=places[-1], hint="leave one out")
         self.need_token(TokenType.R_PAREN, ", or )")
         return tuple(columns), places
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millstream.core.narrowing import narrowed
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, is_axis
 from millstream.kernels.hashing import each_once
@@ -81,8 +82,7 @@ class JoinPromises:
         values, rows = window.of(keys, *hashed)
         if len(rows):
             finished[values] = False
-            free = window.untied(rows)  # others belong to values that were closed before
-            window.tie(rows[free], values[free], len(keys[0]))
+            window.tie(rows, values, len(keys[0]))
         if self.closings[1 - side]:
             both = self.closings[1 - side].bounds(self.keys[side], None, keys) == MAX_TIME
             if self.config.kind in ("inner", "semi") and not self.registers.get(f"waiting {1 - side}"):
@@ -246,7 +246,7 @@ class JoinPromises:
             # A left tuple that found nobody has nulls on the right, and null may be what was closed; those still come out of a
             # left or anti join. A semi join needs the partner that can not come any more.
             told = [other] if kind == "semi" else []
-        told += [p.narrowed(*twins) for p in told if p is not None for twins in self.twins]
+        told += [narrowed(p, *twins) for p in told if p is not None for twins in self.twins]
         return [p for p in told if p is not None and all(name in self.config.output for name, _ in p.patterns)]
 
 

@@ -31,8 +31,11 @@ def _check_aggregate(node: Aggregate) -> None:
         return
     place = next((found for _, e in node.groups if (found := place_of(e)) is not None), None)
     groups = ", ".join(f"`{name}`" for name, _ in node.groups if not is_hidden(name)) or "computed" if node.groups else "no column"
+    parts = sorted({", ".join(sorted(s)) for s in node.input.punctuated if len(s) > 1})
+    pairs = f" (only the values of {' and of '.join(f'({p})' for p in parts)} together)" if parts else ""
     raise PlanProblem(
-        f"the groups of this GROUP BY ({groups}) would never close: there is no window, and no group column is punctuated or progressing",
+        f"the groups of this GROUP BY ({groups}) would never close: there is no window, "
+        f"and no group column is punctuated{pairs} or progressing",
         hint=f"add {WINDOW}, group by a progressing column{_times(node)}, or declare {PROMISE} a group column of the stream",
         place=place,
     )
@@ -63,9 +66,11 @@ def _check_join(node: Join) -> None:
         return
     side = "left and right" if not left_ends and not right_ends else "left" if not left_ends else "right"
     parts = [e for pair in node.keys for e in pair] + list(node.condition)
+    other = {"left": "the right input", "right": "the left input"}.get(side, "both inputs")
+    promise = f", or declare {PROMISE} the join column of {other}" if node.keys else ""
     raise PlanProblem(
         f"the state of this join could never be purged: tuples of the {side} input would wait for partners for ever",
-        hint=f"give both inputs a window such as A [RANGE 5 MINUTES], compare their times in WHERE, or declare {PROMISE} the join column",
+        hint=f"give both inputs a window such as A [RANGE 5 MINUTES], or compare their times in WHERE{promise}",
         place=next((found for e in parts if (found := place_of(e)) is not None), None),
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels.compiled import Bools, Int32s, Int64s
-from millstream.kernels.lives import loosen
+from millstream.kernels.compiled import Int32s, Int64s, given
+from millstream.kernels.lives import loosen, tie
 from millstream.state.bridge import grown, squeezed
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -17,32 +17,23 @@ class Rings:
     def __init__(self) -> None:
         self._ring: Int32s = np.empty(0, dtype=np.int32)
         self._counts: Int64s = _NONE
-        self._spare: list[Int64s] = []
+        self._spare: Int64s = np.empty(64, dtype=np.int64)
+        self._spares = 0
         self._top = 0
         self.tied = 0
         """Rings that have rows."""
 
     def tie(self, rows: Int64s, to: Int64s, count: int, capacity: int) -> None:
-        """Row `rows[i]` belongs to value `to[i]` of `count` new ones; `capacity` is that of the rows."""
+        """Row `rows[i]` belongs to value `to[i]` of `count`, which are new but for rows in rings; `capacity` is that of the rows."""
         if not len(rows):
             return
         self.reserve(capacity, force=True)
-        sizes = np.bincount(to, minlength=count)
-        used = np.flatnonzero(sizes)
-        rings = np.empty(count, dtype=np.int64)
-        rings[used] = self._make(len(used))
-        self._counts[rings[used]] = sizes[used]
-        self._ring[rows] = rings[to]
-        self.tied += len(used)
-
-    def _make(self, count: int) -> Int64s:
-        spare = np.concatenate(self._spare) if self._spare else _NONE
-        self._spare = [spare[count:]] if len(spare) > count else []
-        fresh = count - len(spare[:count])
-        if self._top + fresh > len(self._counts):
-            self._counts = grown(self._counts, max(64, 2 * (self._top + fresh)), self._top)
-        self._top += fresh
-        return np.concatenate([spare[:count], np.arange(self._top - fresh, self._top)])
+        if self._top + count > len(self._counts):
+            self._counts = grown(self._counts, max(64, 2 * (self._top + count)), self._top)
+        rows, to, before = given(rows, np.int64), given(to, np.int64), self._top - self._spares
+        made = np.full(count, -1, dtype=np.int64)
+        self._spares, self._top = tie(self._ring, self._counts, self._spare, self._spares, self._top, rows, to, made)
+        self.tied += self._top - self._spares - before
 
     def loosen(self, rows: Int64s) -> Int64s:
         """Rows go; gives those that were the last of their rings."""
@@ -51,13 +42,12 @@ class Rings:
         last = np.empty(len(rows), dtype=np.int64)
         last = last[: loosen(self._ring, self._counts, rows, last)]
         if len(last):
-            self._spare.append(self._ring[last].astype(np.int64))
+            if self._spares + len(last) > len(self._spare):
+                self._spare = grown(self._spare, 2 * (self._spares + len(last)), self._spares)
+            self._spare[self._spares : self._spares + len(last)] = self._ring[last]
+            self._spares += len(last)
             self.tied -= len(last)
         return last
-
-    def free(self, rows: Int64s) -> Bools:
-        """Which of the rows are in no ring."""
-        return self._ring[rows] < 0 if len(self._ring) else np.ones(len(rows), dtype=np.bool_)
 
     def reserve(self, capacity: int, *, force: bool = False) -> None:
         if (force or len(self._ring)) and capacity > len(self._ring):
@@ -77,4 +67,4 @@ class Rings:
 
     @property
     def nbytes(self) -> int:
-        return self._ring.nbytes + self._counts.nbytes
+        return self._ring.nbytes + self._counts.nbytes + self._spare.nbytes

@@ -179,12 +179,11 @@ class RowWindow:
         """The alive rows that have one of these different keys: which of them, and the row. `exact`: equal hashes prove equal keys."""
         if not self._living:
             return _NONE, _NONE
-        ends = np.full(len(hashes), MIN_TIME), np.full(len(hashes), MAX_TIME)
-        found = list(self.probe(hashes, valid, *ends))
-        if not found:
-            return _NONE, _NONE
-        which, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if exact:
+        which, rows = np.empty(self._living, dtype=np.int64), np.empty(self._living, dtype=np.int64)
+        wanted = given(hashes, np.uint64).view(np.int64)
+        count = chains.find(self._heads, self._nodes, self._alive, wanted, given(valid, np.bool_), which, rows)
+        which, rows = which[:count], rows[:count]
+        if exact or not count:
             return which, rows
         assert self._key_columns is not None
         chosen, places = pa.array(which), [self.schema.get_field_index(name) for name in self._key_columns]
@@ -201,9 +200,6 @@ class RowWindow:
     def tie(self, rows: Int64s, to: Int64s, count: int) -> None:
         """Rows of `count` values that are finished on this side: `to` says which each is of. See `discard`."""
         self._rings.tie(rows, to, count, len(self._alive))
-
-    def untied(self, rows: Int64s) -> Bools:
-        return self._rings.free(rows)
 
     @property
     def tied(self) -> int:
