@@ -65,6 +65,11 @@ def _lines(axes: Any, picture: Picture) -> None:
             axes.plot([xs[0], xs[-1]], [curve.ys[0]] * 2, color=colour, lw=1.8, ls="--", label=f"{curve.name} ({shown(curve.ys[0])})")
     if not picture.log_y:
         axes.set_ylim(bottom=0)
+        most = max(y for curve in picture.curves for y in curve.ys)
+        if most >= 10_000:
+            unit, name = (1_000_000, "million") if most >= 1_000_000 else (1_000, "thousand")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value / unit:g}")
+            axes.set_ylabel(f"{picture.y}, {name}")
     if not picture.log_x and len(xs) <= FEW:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
