@@ -104,6 +104,7 @@ def test_a_punctuation_needs_a_condition() -> None:
     [
         ("CHECK (s >= 'a')", "`s` is STRING, which has no ranges here; a range needs an integer, a date or a timestamp"),
         ("CHECK (k IN ('a'))", "`'a'` is no value of a column of type BIGINT; CAST it"),
+        ("CHECK (k BETWEEN 9 AND 3)", "no value of `k` passes this CHECK; look at its bounds"),
         ("CHECK (k > 1.5)", "`1.5` is no value of a column of type BIGINT"),
         ("CHECK (s IN (1))", "`1` is no value of a column of type STRING"),
         ("CHECK (k IN (1, NULL))", "CHECK can not compare with NULL; null passes a CHECK anyway"),

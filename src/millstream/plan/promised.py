@@ -42,6 +42,8 @@ def impossible(check: Check, kind: pa.DataType) -> tuple[Pattern, ...]:
     else:
         numbers = sorted({_number(e, kind, check.place) for e in values.values})
         allowed = [(n, n) for n in numbers if least <= n <= greatest]
+    if not allowed:
+        raise TypeProblem(f"no value of `{check.column}` passes this CHECK", place=check.place, hint="look at its bounds")
     edges = [least - 1, *(edge for pair in allowed for edge in pair), greatest + 1]
     gaps = [(max(a + 1, least), min(b - 1, greatest)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     return tuple(

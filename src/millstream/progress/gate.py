@@ -113,7 +113,8 @@ class Gate:
             self.registers["rows before"] = self.registers.get("rows", 0)
             self.closed.pass_time(self.stream.time, self.mark)
         before = int(self.registers.get("before", MIN_TIME))
-        late, closings, held = self._late(block.batch, before), list(step.closings), step.held
+        late, held = self._late(block.batch, before), step.held
+        closings = [new for told in step.closings for new in self.closed.news(told)]
         if step.claims is not None:
             guilty, promised, more = self.judge.judge(step.claims, before)
             late |= self._guilty(block.batch, step.claims, guilty)

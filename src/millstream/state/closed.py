@@ -94,6 +94,17 @@ class Closed:
         self.registers.grow(place.name, Listing, (pa.RecordBatch.from_arrays(keys, schema=schema), bounds.astype(np.int64)))
         self._note(place)
 
+    def news(self, punctuation: Punctuation) -> list[Punctuation]:
+        """What a promise says that was not known: of a list of values those that were open."""
+        shape = shape_of(punctuation)
+        if shape is None or shape[1] is not None or not self:
+            return [punctuation]
+        keys = values_of(punctuation, shape[0], self.schema)
+        fresh = self.bounds(shape[0], None, keys) < MAX_TIME
+        if fresh.all():
+            return [punctuation]
+        return listed(shape[0], None, [key.filter(pa.array(fresh)) for key in keys], np.full(int(fresh.sum()), MAX_TIME))
+
     def forget(self, columns: tuple[str, ...], keys: list[pa.Array]) -> None:
         """Keys that nobody will bring up again, and that were closed for good."""
         for place, kept in self.places():
