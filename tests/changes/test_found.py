@@ -276,6 +276,7 @@ def test_a_control_directory_that_goes_away_and_files_that_change(place: Path) -
     ]
 
 
+@pytest.mark.slow
 def test_what_was_refused_stays_refused_and_variables_stay_as_they_were(
     place: Path, spark: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
