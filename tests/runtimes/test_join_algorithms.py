@@ -170,13 +170,19 @@ def test_finished_values_are_found_without_a_look_at_all_groups(query: str, monk
     assert run.state_rows == 98
 
 
-def test_a_column_that_stands_twice_among_the_keys() -> None:
-    """That no (1, 2) will come says nothing about 2."""
+def live_pairs() -> ms.testing.Live:
+    """Two columns of P are compared with one of A."""
     session = ms.Session("local")
     pairs = """CREATE STREAM P (i BIGINT, j BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED
         PUNCTUATE ON (i, j) WHEN closed ETS NONE WITH (connector = 'list'); """
     session.sql(f"{streams('A')} {pairs} {SINK} SELECT A.k AS k FROM A, P WHERE A.k = P.i AND A.k = P.j")
     run = ms.testing.Live(session)
+    return run
+
+
+def test_a_column_that_stands_twice_among_the_keys() -> None:
+    """That no (1, 2) will come says nothing about 2."""
+    run = live_pairs()
     push(run, ("A", 2, 0, False))
     for closed in ([(1, 2)], [(2, 1)], [(2, 3), (3, 2)]):
         run.push("P", [(i, j, True, at(1)) for i, j in closed])
@@ -219,11 +225,7 @@ def test_a_cast_that_loses_something_carries_no_promise() -> None:
 
 def test_pairs_of_which_the_other_side_has_one_column() -> None:
     """Of a list of pairs only (2, 2) says something of A's k."""
-    session = ms.Session("local")
-    pairs = """CREATE STREAM P (i BIGINT, j BIGINT, closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED
-        PUNCTUATE ON (i, j) WHEN closed ETS NONE WITH (connector = 'list'); """
-    session.sql(f"{streams('A')} {pairs} {SINK} SELECT A.k AS k FROM A, P WHERE A.k = P.i AND A.k = P.j")
-    run = ms.testing.Live(session)
+    run = live_pairs()
     push(run, ("A", 1, 0, False), ("A", 2, 0, False))
     run.push("P", [(1, 2, True, at(1)), (2, 2, True, at(1)), (2, 1, True, at(1))])
     assert run.state_rows == 1

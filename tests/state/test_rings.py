@@ -55,3 +55,14 @@ def test_the_last_row_of_a_tied_value_is_known(actions: list[str], seed: int) ->
             assert window.tied == len(living & tied)
     finally:
         ordered.SHORT = before
+
+
+def test_a_hash_that_stands_twice_finds_its_rows_twice() -> None:
+    """More rows than there are: two keys may have one hash."""
+    window = RowWindow(SCHEMA, keys=("k",))
+    batch = pa.record_batch([pa.array([1, 1, 2], pa.int64()), pa.array([0, 1, 2], pa.int64())], schema=SCHEMA)
+    times = np.zeros(3, dtype=np.int64)
+    window.insert(batch, hash_columns([batch.column(0)])[0], times, times)
+    keys = [pa.array([1, 1, 2, 1], pa.int64())]
+    which, rows = window.of(keys, *hash_columns(keys))
+    assert list(zip(which.tolist(), rows.tolist(), strict=True)) == [(0, 1), (0, 0), (1, 1), (1, 0), (2, 2), (3, 1), (3, 0)]

@@ -109,14 +109,15 @@ def probe(
 
 @compiled
 def find(heads: Int32s, nodes: Int64s, alive: Bools, hashes: Int64s, valid: Bools, which: Int64s, rows: Int64s) -> int:
-    """All alive rows of these different hashes, newest first; `which` and `rows` have room for every alive row."""
+    """How many alive rows these hashes have, and which: the hash and the row, newest first. -1 when there is no room for all."""
     mask = len(heads) - 1
     count = 0
     for i in range(len(hashes)):
-        row = heads[hashes[i] & mask] if valid[i] else np.int32(-1)
-        at = np.int64(row)
+        at = np.int64(heads[hashes[i] & mask]) if valid[i] else np.int64(-1)
         while at >= 0:
             if nodes[at, 1] == hashes[i] and alive[at]:
+                if count == len(rows):
+                    return -1
                 which[count] = i
                 rows[count] = at
                 count += 1

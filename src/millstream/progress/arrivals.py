@@ -18,7 +18,7 @@ from millstream.kernels.arrivals import follow
 from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.claims import Claims
-from millstream.progress.markers import Held, markers
+from millstream.progress.markers import Remembered, markers
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Step:
     """An enabling timestamp: the mark is the clock's, not the tuples'."""
     closings: tuple[Punctuation, ...] = ()
     """The value punctuations that came with the last piece, over the source's columns."""
-    held: tuple[Held, ...] = ()
+    remembered: tuple[Remembered, ...] = ()
     """Closed values that are remembered up to a time."""
     claims: Claims | None = None
     """What its tuples promise by themselves, for the gate to judge."""
@@ -55,7 +55,7 @@ class Step:
     @property
     def promises(self) -> bool:
         """It says something of values."""
-        return bool(self.closings) or bool(self.held) or self.claims is not None
+        return bool(self.closings) or bool(self.remembered) or self.claims is not None
 
 
 @dataclass
@@ -106,8 +106,8 @@ class Arrivals:
         batch = _with_numbers(batch, numbers)
         if not keep.all():
             batch = batch.filter(pa.array(keep))
-        held = tuple(rows.held for rows in self.markers if rows is not None and rows.held is not None)
-        step = replace(self.step(), closings=tuple(closings), held=held, claims=Claims.of(self.stream, batch))
+        remembered = tuple(rows.remembered for rows in self.markers if rows is not None and rows.remembered is not None)
+        step = replace(self.step(), closings=tuple(closings), remembered=remembered, claims=Claims.of(self.stream, batch))
         return Block(batch), step, letters
 
     def _take_plain(self, reading: Reading) -> Block | None:

@@ -19,7 +19,7 @@ from millstream.kernels.compiled import given
 from millstream.kernels.verdicts import walk
 from millstream.plan.catalog import Stream
 from millstream.progress.guard import guarded
-from millstream.progress.markers import Held, beyond
+from millstream.progress.markers import Remembered, beyond
 from millstream.state.closed import Closed, listed
 from millstream.state.group_table import GroupTable
 from millstream.state.keys import hash_column
@@ -73,8 +73,8 @@ class Judge:
         self.horizons = [key.horizon for key in stream.unique]
         self.clusters = [key.columns for key in stream.clustered]
 
-    def judge(self, claims: Claims, before: int) -> tuple[Mask, list[Punctuation], tuple[Held, ...]]:
-        """The claims that are late, be it by a time before the mark, and what the others promise: for good, and held up to a time."""
+    def judge(self, claims: Claims, before: int) -> tuple[Mask, list[Punctuation], tuple[Remembered, ...]]:
+        """The claims that are late, be it by a time before the mark, and what the others promise: for good, and remembered up to a time."""
         tuples = claims.tuples
         late = self.closed.matches(tuples)
         if late is None:
@@ -86,16 +86,16 @@ class Judge:
         if self.clusters or not self._rises(tuples):
             self._walk(tuples, opened, late, begins)
         promised: list[Punctuation] = []
-        held: list[Held] = []
+        remembered: list[Remembered] = []
         for columns, horizon in zip(self.uniques, self.horizons, strict=True):
             chosen = _without_nulls(tuples, columns, ~late)
             if horizon is None:
                 promised += _punctuations(chosen.select(list(columns)))
             elif chosen.num_rows:
-                held.append((chosen.select(list(columns)), beyond(to_axis(chosen.column(self.stream.time)), horizon)))
+                remembered.append((chosen.select(list(columns)), beyond(to_axis(chosen.column(self.stream.time)), horizon)))
         for number, columns in enumerate(self.clusters):
             promised += self._finished(number, columns, opened[number], tuples.filter(pa.array(begins[number])))
-        return late, promised, tuple(held)
+        return late, promised, tuple(remembered)
 
     def _rises(self, tuples: pa.RecordBatch) -> bool:
         """One key of numbers that rise, as most are, needs no closer look."""

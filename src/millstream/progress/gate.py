@@ -20,7 +20,7 @@ from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
 from millstream.progress.claims import Claims, Judge
 from millstream.progress.guard import Guard, unchanged
-from millstream.progress.markers import Held
+from millstream.progress.markers import Remembered
 from millstream.state.closed import Closed, listed
 from millstream.state.registers import Registers
 
@@ -113,14 +113,14 @@ class Gate:
             self.registers["rows before"] = self.registers.get("rows", 0)
             self.closed.pass_time(self.stream.time, self.mark)
         before = int(self.registers.get("before", MIN_TIME))
-        late, held = self._late(block.batch, before), step.held
+        late, remembered = self._late(block.batch, before), step.remembered
         closings = [new for told in step.closings for new in self.closed.news(told)]
         if step.claims is not None:
             guilty, promised, more = self.judge.judge(step.claims, before)
             late |= self._guilty(block.batch, step.claims, guilty)
-            closings, held = closings + promised, held + more
+            closings, remembered = closings + promised, remembered + more
         self.closed.add(closings)
-        closings += self._hold(held)
+        closings += self._remember(remembered)
         batch = self.guard.without(self._punctual(block.batch, late, before))
         if numbered:
             batch = self._numbered(batch)
@@ -143,10 +143,10 @@ class Gate:
             promises += self._translate(Punctuation.linear(SEQUENCE, rows))
         return Block(batch, tuple(promises)), broken
 
-    def _hold(self, held: Sequence[Held]) -> list[Punctuation]:
+    def _remember(self, remembered: Sequence[Remembered]) -> list[Punctuation]:
         """Remember keys up to a time; behind the gate they are closed for good."""
         told: list[Punctuation] = []
-        for keys, until in held:
+        for keys, until in remembered:
             names = tuple(keys.schema.names)
             self.closed.add_keys(names, self.stream.time, keys.columns, until)
             told += listed(names, None, keys.columns, np.full(len(until), MAX_TIME))

@@ -24,7 +24,7 @@ Failures = list[tuple[int, str]]
 _NONE = np.empty(0, dtype=np.int64)
 
 
-Held = tuple[pa.RecordBatch, Int64s]
+Remembered = tuple[pa.RecordBatch, Int64s]
 """Keys that are closed, and the time before which each is taken to be."""
 
 
@@ -43,7 +43,7 @@ class Markers:
         self.stream = stream
         self.clause = clause
         self.failures: Failures = []
-        self.held: Held | None = None
+        self.remembered: Remembered | None = None
         """What the last block closed up to a time, though nobody behind the gate hears of the time."""
         self.computed = [] if clause.values is None else [compile_expression(e, stream.columns) for e in bounds(clause.values)]
 
@@ -77,7 +77,7 @@ class KeyMarkers(Markers):
 
     def take(self, batch: pa.RecordBatch, chosen: Mask, times: Int64s) -> tuple[Mask, list[Punctuation]]:
         late = np.zeros(batch.num_rows, dtype=np.bool_)
-        self.failures, self.held = [], None
+        self.failures, self.remembered = [], None
         if not len(self.table) and not chosen.any():
             return late, []
         keys, rows = self._closers(batch, np.flatnonzero(chosen))
@@ -91,7 +91,7 @@ class KeyMarkers(Markers):
         groups = self.table.lookup([batch.column(c) for c in self.columns], np.zeros(batch.num_rows, dtype=np.int64))
         follow_keys(groups, given(times, "int64"), rows, closed, until, self.until, late)
         if horizon is not None and len(rows):
-            self.held = pa.RecordBatch.from_arrays(keys, schema=self.table.key_schema), until
+            self.remembered = pa.RecordBatch.from_arrays(keys, schema=self.table.key_schema), until
             return late, []
         return late, self._promised(keys, until)
 

@@ -11,8 +11,17 @@ from millstream.kernels import chains
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s
 from millstream.state.bridge import grown
 
-_AHEAD = 64
 _NONE = np.empty(0, dtype=np.int64)
+
+
+def rows_of(heads: Int32s, nodes: Int64s, alive: Bools, hashes: UInt64s, valid: Bools, room: int) -> tuple[Int64s, Int64s]:
+    """Which of the hashes, and an alive row that has it; `room` is for how many at first. A hash that stands twice finds its rows twice."""
+    while True:
+        which, rows = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        count = chains.find(heads, nodes, alive, hashes.view(np.int64), valid, which, rows)
+        if count >= 0:
+            return which[:count], rows[:count]
+        room *= 2
 
 
 class Chained:
@@ -28,18 +37,7 @@ class Chained:
         if not top or not len(wanted):
             return _NONE, _NONE
         self._extend(top, hashes_of)
-        hashes, valid = wanted.view(np.int64), np.ones(len(wanted), dtype=np.bool_)
-        low, high = np.full(len(wanted), MIN_TIME), np.full(len(wanted), MAX_TIME)
-        begun, slack = np.empty(_AHEAD + 1, dtype=np.int64), np.uint64(0)
-        found: list[tuple[Int64s, Int64s]] = []
-        position, row = 0, chains.FRESH
-        while position < len(wanted):
-            which, rows = np.empty(max(1024, len(wanted)), dtype=np.int64), np.empty(max(1024, len(wanted)), dtype=np.int64)
-            count, position, row = chains.probe(
-                self._heads, self._nodes, alive, hashes, valid, low, high, position, row, which, rows, begun, slack
-            )
-            found.append((which[:count], rows[:count]))
-        return np.concatenate([which for which, _ in found]), np.concatenate([rows for _, rows in found])
+        return rows_of(self._heads, self._nodes, alive, wanted, np.ones(len(wanted), dtype=np.bool_), top)
 
     def _extend(self, top: int, hashes_of: Callable[[Int64s], UInt64s]) -> None:
         if top == self._known:

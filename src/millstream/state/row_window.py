@@ -18,6 +18,7 @@ from millstream.kernels.lives import bury, flag
 from millstream.state import journal as journals
 from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
+from millstream.state.chained import rows_of
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 from millstream.state.journal import Segment, Segments
@@ -179,11 +180,9 @@ class RowWindow:
         """The alive rows that have one of these different keys: which of them, and the row. `exact`: equal hashes prove equal keys."""
         if not self._living:
             return _NONE, _NONE
-        which, rows = np.empty(self._living, dtype=np.int64), np.empty(self._living, dtype=np.int64)
-        wanted = given(hashes, np.uint64).view(np.int64)
-        count = chains.find(self._heads, self._nodes, self._alive, wanted, given(valid, np.bool_), which, rows)
-        which, rows = which[:count], rows[:count]
-        if exact or not count:
+        wanted = given(hashes, np.uint64), given(valid, np.bool_)
+        which, rows = rows_of(self._heads, self._nodes, self._alive, *wanted, self._living)
+        if exact or not len(rows):
             return which, rows
         assert self._key_columns is not None
         chosen, places = pa.array(which), [self.schema.get_field_index(name) for name in self._key_columns]
