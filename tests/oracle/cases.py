@@ -142,7 +142,8 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     floats = [] if " AS c" in made[0].ours else ["DOUBLE"]
     key = r.choice(["BIGINT", "STRING", "INT", "DECIMAL(12,0)", *floats]) if closing else None
     # What comes back after its horizon is a tuple like others where nobody joins or groups it; elsewhere nothing does.
-    horizons = (None, None, 0, SECOND, 7 * SECOND) if family == "scan" else (None, None, NEVER)
+    plain = family == "scan" and "GROUP BY" not in made[0].ours
+    horizons = (None, None, 0, SECOND, 7 * SECOND) if plain else (None, None, NEVER)
     options: dict[str, Any] = dict(close=closing or None, late=late, base=base, horizons=horizons)
     mixed = family == "punctuated" and floats and key in ("INT", "BIGINT") and r.random() < 0.4  # then a side of the join is cast
     streams = tuple(make_stream(r, name, key=r.choice(["INT", "BIGINT"]) if mixed else key, **options) for name in names)
