@@ -28,6 +28,7 @@ LAYERS = (
     "settings",
     "plan",
     "io",
+    "feedback",
     "operators",
     "graph",
     "progress",

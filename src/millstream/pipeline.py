@@ -109,7 +109,7 @@ class Pipeline:
         """With the graph of all queries, ready for more."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, self.settings.get("join.algorithm"))
+        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, **self._joins)
         builder.insert(self.plans())
         return builder
 
@@ -117,9 +117,14 @@ class Pipeline:
     def in_order(self) -> bool:
         return bool(self.settings.get("execution.order") == "in-order")
 
+    @property
+    def _joins(self) -> dict[str, Any]:
+        """What is chosen for joins."""
+        return {"algorithm": self.settings.get("join.algorithm"), "feedback": self.settings.get("join.feedback")}
+
     def sketched(self, queries: Sequence[nodes.Insert] | None = None) -> Graph:
         """The graph of these queries (all of them, by default), to look at."""
-        return sketch(self.plans(queries), in_order=self.in_order, algorithm=self.settings.get("join.algorithm"))
+        return sketch(self.plans(queries), in_order=self.in_order, **self._joins)
 
     def explained(self, statement: Explain) -> nodes.Insert:
         """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
@@ -136,7 +141,7 @@ class Pipeline:
         plans = self.plans(queries)
         if form == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
-        return explained(form, sketch(plans, in_order=self.in_order, algorithm=self.settings.get("join.algorithm")), self.settings)
+        return explained(form, sketch(plans, in_order=self.in_order, **self._joins), self.settings)
 
 
 def explained(form: str, graph: Graph, settings: Settings) -> str:
@@ -148,9 +153,9 @@ def _rates(stream: Stream) -> Rates | None:
     return rates_of(stream.options, closes=bool(stream.closed_columns), unique=bool(stream.unique))
 
 
-def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO) -> Graph:
+def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO, feedback: bool = True) -> Graph:
     """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
-    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, algorithm=algorithm)
+    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, algorithm=algorithm, feedback=feedback)
 
 
 def _read(table: Table) -> pa.Table:

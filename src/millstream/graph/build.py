@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 
@@ -34,10 +34,15 @@ AUTO = "auto"
 
 
 def build_graph(
-    plans: Sequence[nodes.Insert], rows_of: Callable[[nodes.Node], pa.Table], *, in_order: bool = False, algorithm: str = AUTO
+    plans: Sequence[nodes.Insert],
+    rows_of: Callable[[nodes.Node], pa.Table],
+    *,
+    in_order: bool = False,
+    algorithm: str = AUTO,
+    feedback: bool = True,
 ) -> Graph:
-    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order; `algorithm` is that of joins."""
-    builder = GraphBuilder(rows_of, in_order, algorithm)
+    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order; `algorithm` and `feedback` are for joins."""
+    builder = GraphBuilder(rows_of, in_order, algorithm, feedback)
     builder.insert(plans)
     return builder.graph
 
@@ -49,10 +54,13 @@ def _shown(schema: pa.Schema) -> str:
 class GraphBuilder:
     """Builds a graph, and changes it while it runs: what is there keeps its numbers."""
 
-    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool, algorithm: str = AUTO) -> None:
+    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool, algorithm: str = AUTO, feedback: bool = True) -> None:
         self.rows_of = rows_of
         self.in_order = in_order
         self.algorithm = algorithm
+        self.feedback = feedback
+        self.joined: set[Node] = set()
+        """Joins before or behind another one, with nothing but stateless operators between."""
         self.sinks: dict[str, tuple[int, pa.Schema]] = {}
         self.sorts: dict[int, int] = {}
         self.vertices: dict[int, Vertex] = {}
@@ -81,6 +89,7 @@ class GraphBuilder:
     def insert(self, plans: Sequence[nodes.Insert]) -> None:
         """More queries. What keeps no state is shared with those that were there; what does, only among these: it begins with them."""
         self.known, self.sorts = {}, {}
+        self.joined = {join for plan in plans for pair in _neighbours(plan) for join in pair}
         for plan in plans:
             number, schema = self.sinks.setdefault(plan.sink.name.lower(), (len(self.sinks), plan.input.schema))
             if plan.input.schema != schema:
@@ -223,7 +232,8 @@ class GraphBuilder:
         right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
         schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
         twins = (_twins([a for a, _ in node.keys], left_keys, node.heard[0]), _twins([b for _, b in node.keys], right_keys, node.heard[1]))
-        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
+        feedback = self.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
+        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins, feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
 
     def _algorithm(self, node: nodes.Join) -> str:
@@ -309,6 +319,17 @@ def _ordered(node: Node, time: str) -> bool:
         return False  # latent tuples wait for nobody
     # Left tuples come out late: without a partner when none can come any more, in a semi join with the first.
     return not (isinstance(node, nodes.Join) and node.kind != "inner")
+
+
+def _neighbours(plan: Node) -> Iterator[tuple[Node, Node]]:
+    """Joins of streams and those that read them, with nothing but filters and projections between."""
+    for node in plan.walk():
+        if isinstance(node, nodes.Join) and not node.static:
+            for below in node.inputs:
+                while isinstance(below, (nodes.Filter, nodes.Project)):
+                    below = below.input
+                if isinstance(below, nodes.Join) and not below.static:
+                    yield node, below
 
 
 def _members(union: nodes.Union) -> list[Node]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,9 @@ from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
 from millstream.operators.buffers import Inputs
 from millstream.state.journal import Segment, Segments
+
+if TYPE_CHECKING:
+    from millstream.operators.join_feedback import JoinFeedback
 
 ANYWHERE = None
 """A port whose tuples may be in any bucket."""
@@ -87,6 +90,8 @@ class Operator(ABC):
     """Running state. `step` takes up to `limit` tuples from one input and puts blocks out."""
 
     needs: Needs
+    feedback: JoinFeedback | None = None
+    """Where it takes part in demand feedback."""
 
     @property
     def state(self) -> tuple[Container, ...]:

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.block import Block, empty_batch
+from millstream.core.block import empty_batch
 from millstream.core.punctuation import Punctuation, Range
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.operators.buffers import Inputs
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
+from millstream.operators.join_feedback import JoinFeedback
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises, shift
 from millstream.state.keys import hash_columns
@@ -42,22 +43,25 @@ class RunningJoin(Operator):
         # Tuples without a partner are results, which time must let go.
         self.timed = config.algorithm != PUNCTUATED or config.kind in ("left", "anti")
         self.valued = config.algorithm != WINDOW
+        if config.feedback:
+            self.feedback = JoinFeedback(config, self.rows, self.registers, self.promises.mark, self._arrive, self._let_go_old, journal)
 
     @property
     def state(self) -> tuple[Container, ...]:
-        return (*self.rows, self.registers)
+        return (*self.rows, self.registers, *(() if self.feedback is None else self.feedback.state))
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
-        port = self._next_port(inputs)
-        if port is None:
-            return
-        block = inputs.heads[port].take(limit)
-        assert block is not None
-        if len(block):
-            (self._left if port == LEFT else self._right)(block, out)
-            out.letters += self.pairs.take_letters()
-        for punctuation in block.punctuations:
-            self._punctuate(port, punctuation, out)
+        if self.feedback is not None and self.feedback.held:
+            for port, punctuation in self.feedback.released():
+                self._punctuate(port, punctuation, out)
+        next_port = self._next_port(inputs)
+        if next_port is not None:
+            block = inputs.heads[next_port].take(limit)
+            assert block is not None
+            if len(block):
+                self._arrive(next_port, block.batch, out)
+            for punctuation in block.punctuations:
+                self._punctuate(next_port, punctuation, out)
         if self.promises.moved:
             out.put(self.empty, self.promises.output())
 
@@ -69,9 +73,23 @@ class RunningJoin(Operator):
 
     # -- tuples ---------------------------------------------------------------------------------------------------
 
-    def _left(self, block: Block, out: Output) -> None:
+    def _arrive(self, port: int, batch: pa.RecordBatch, out: Output) -> None:
+        """Tuples that somebody may need, as far as is known."""
+        if self.feedback is not None:
+            batch = self.feedback.screen(port, batch, self._expiry)
+            if not batch.num_rows:
+                return
+            self.feedback.came(port, batch, out)
+        stays = (self._left if port == LEFT else self._right)(batch, out)
+        if self.feedback is not None and not stays.all():
+            self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
+        out.letters += self.pairs.take_letters()
+
+    def _expiry(self, port: int, batch: pa.RecordBatch) -> Int64s:
+        return self._interval(batch)[1] if port == LEFT else self._right_time(batch)[0]
+
+    def _left(self, batch: pa.RecordBatch, out: Output) -> Mask:
         """A left tuple meets the right tuples whose time lies in its interval; it stays while more may come."""
-        batch = block.batch
         hashes, valid, exact = self._hashes(batch, self.config.left_keys)
         low, high, timed = self._interval(batch)
         valid &= timed
@@ -98,10 +116,10 @@ class RunningJoin(Operator):
             if keep is not None:
                 chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))
             self.rows[LEFT].insert(*chosen)
+        return stays
 
-    def _right(self, block: Block, out: Output) -> None:
+    def _right(self, batch: pa.RecordBatch, out: Output) -> Mask:
         """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
-        batch = block.batch
         hashes, valid, exact = self._hashes(batch, self.config.right_keys)
         time, timed = self._right_time(batch)
         valid &= timed
@@ -126,6 +144,7 @@ class RunningJoin(Operator):
             keep = np.flatnonzero(stays)
             chosen = batch if stays.all() else batch.take(pa.array(keep))
             self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep])
+        return stays
 
     def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[UInt64s, Mask, bool]:
         if not keys:
@@ -158,8 +177,13 @@ class RunningJoin(Operator):
     def _left_may_meet(self, high: Int64s) -> Mask:
         if self.registers.get("right ended", 0):
             return np.zeros(len(high), dtype=np.bool_)
-        mask: Mask = high >= (self.promises.mark(RIGHT, self.config.axis) if self.timed else MIN_TIME)
+        mask: Mask = high >= (self._left_bound() if self.timed else MIN_TIME)
         return mask
+
+    def _left_bound(self) -> int:
+        """Left tuples whose intervals end before this time meet no later right tuple."""
+        mark = self.promises.mark(RIGHT, self.config.axis)
+        return mark if self.feedback is None else min(mark, self.feedback.bounds()[LEFT])
 
     def _right_bound(self) -> int:
         """Right tuples before this time meet no later left tuple."""
@@ -168,7 +192,7 @@ class RunningJoin(Operator):
             mark = self.promises.mark(LEFT, band.left)
             if band.low is not None and mark > MIN_TIME:
                 bounds.append(shift(mark, band.low))
-        return max(bounds)
+        return max(bounds) if self.feedback is None else min(max(bounds), self.feedback.bounds()[RIGHT])
 
     def _put_left(self, batch: pa.RecordBatch, mask: Mask, out: Output) -> None:
         """Left tuples without a partner; a left join fills the other side with nulls."""
@@ -197,6 +221,9 @@ class RunningJoin(Operator):
     # -- punctuations ---------------------------------------------------------------------------------------------
 
     def _punctuate(self, port: int, punctuation: Punctuation, out: Output) -> None:
+        if self.feedback is not None and self.feedback.holds(port, punctuation):
+            self.feedback.hold(port, punctuation)
+            return
         if punctuation.is_end:
             self.registers[f"{'left' if port == LEFT else 'right'} ended"] = 1
             other = self.rows[1 - port]
@@ -209,18 +236,27 @@ class RunningJoin(Operator):
         elif self.valued:
             self.promises.close(port, punctuation, lambda side, rows: self._let_go(side, rows, out))
         self.promises.moved = True
+        if self.feedback is not None and (punctuation.is_end or punctuation.is_linear):
+            self.feedback.tell(port)
 
     def _expire(self, port: int, attribute: str, out: Output) -> None:
         """A mark of one side lets go what the other side keeps for it (paper 004, Figure 4, corrected)."""
         if port == RIGHT and attribute == self.config.axis:
-            mark = self.promises.mark(RIGHT, attribute)
             if self.timed:
-                self._let_go(LEFT, self.rows[LEFT].expire(mark), out)
-            self.registers.raise_to("right progress", mark)
+                self._let_go(LEFT, self.rows[LEFT].expire(self._left_bound()), out)
+            self.registers.raise_to("right progress", self.promises.mark(RIGHT, attribute))
         elif port == LEFT and any(band.left == attribute for band in self.config.bands):
             if self.timed:
                 self._let_go(RIGHT, self.rows[RIGHT].expire(self._right_bound()), out)
             self.registers.raise_to("left progress", self.promises.mark(LEFT, attribute))
+
+    def _let_go_old(self) -> bool:
+        """What was kept only for tuples that sleep, and need not be any more. Tells whether a promise may follow."""
+        for side, bound in ((LEFT, self._left_bound()), (RIGHT, self._right_bound())):
+            rows = self.rows[side].expire(bound)
+            if len(rows):
+                self._discard(side, rows)
+        return self.promises.moved
 
     def _let_go(self, side: int, rows: Int64s, out: Output) -> None:
         if not len(rows):
@@ -233,5 +269,7 @@ class RunningJoin(Operator):
         self._discard(side, rows)
 
     def _discard(self, side: int, rows: Int64s) -> None:
+        if self.feedback is not None:
+            self.feedback.went(side, lambda: self.rows[side].take(rows))
         self.promises.prepare(side)
         self.promises.went(side, self.rows[side].discard(rows))

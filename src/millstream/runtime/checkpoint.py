@@ -16,7 +16,7 @@ from millstream.errors import MillstreamError, PlanProblem, SetupProblem
 from millstream.io.staging import Staging, save
 from millstream.runtime.facts import Facts
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever a checkpoint of before can no longer be read."""
 
 OURS, LOCK, SPOOL = "millstream.json", "millstream.lock", "millstream-spool"

@@ -14,6 +14,7 @@ from millstream.graph.table import Arc, StateTable
 from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.edges import Deliver, Enter
+from millstream.runtime.feedback import connect
 from millstream.runtime.gauges import Gauge, OperatorMetrics
 from millstream.runtime.network import Network, Outlet
 from millstream.state.registers import Registers
@@ -82,6 +83,7 @@ class Executor:
             if not isinstance(v.config, (Enter, Deliver)):
                 self.operators[v.number] = v.config.build(self.journal)
                 self.gauges[v.number] = Gauge()
+        connect(self.network, self.operators)
         chosen = {v.number: self._strategy(v.number) for v in fresh if v.number in self.operators}
         self._assemble(self.table.change(left, fresh, chosen))
 

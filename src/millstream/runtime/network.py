@@ -159,9 +159,9 @@ class Network:
     def _arcs(self, place: Place) -> list[TsmArc]:
         assert self.arcs is not None
         if place not in self.arcs:
-            start = [place] if isinstance(place, tuple) else self._readers(place)
-            self.arcs[place] = tsm_arcs(start, self.vertices, self._readers, self.outlets)
+            start = [place] if isinstance(place, tuple) else self.readers(place)
+            self.arcs[place] = tsm_arcs(start, self.vertices, self.readers, self.outlets)
         return self.arcs[place]
 
-    def _readers(self, vertex: int) -> list[tuple[int, int]]:
+    def readers(self, vertex: int) -> list[tuple[int, int]]:
         return [(consumer, port) for consumer, port, _ in self.branches[vertex]]

@@ -145,6 +145,10 @@ class RowWindow:
     def take(self, rows: Int64s) -> pa.RecordBatch:
         return self._columns.take(rows)
 
+    def hashes(self, rows: Int64s) -> UInt64s:
+        found: UInt64s = self._nodes[rows, chains.HASH].view(np.uint64)
+        return found
+
     def discard(self, rows: Int64s) -> Int64s:
         """The rows are dead: no probe meets them any more. Gives those with which the last row of a tied value has gone."""
         buried = np.empty(len(rows), dtype=np.int64)

@@ -1,0 +1,66 @@
+"""Wanted tells which sub-tuples have a partner at a consumer, and remembers those that sleep until one comes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.kernels import demand
+from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
+
+
+def _free(capacity: int) -> Int64s:
+    made = np.zeros((capacity, 2), dtype=np.int64)
+    made[:, 1] = demand.FREE
+    return made
+
+
+class Wanted:
+    """By the hash of their join values, so that a sub-tuple learns from all earlier ones with the same values.
+
+    It is the consumer's buffer of minimal non-demanded sub-tuples and its filter over the opposite state in one (paper 003,
+    sections III-A and IV-A): a lookup tells both. Two values of one hash count as one, which can only wake somebody too early.
+    Nothing here is written to a journal: it follows from what is stored, and from who sleeps.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._slots = _free(64)
+        self._used = 0
+        self.asleep = 0
+        """Hashes under which somebody sleeps, or has slept until it expired."""
+
+    def come(self, hashes: UInt64s, valid: Bools) -> UInt64s:
+        """Partners that have come; gives the hashes under which somebody sleeps, who has to be woken."""
+        self._reserve(len(hashes))
+        woken = np.empty(len(hashes), dtype=np.int64)
+        count, created = demand.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), woken)
+        self._used += created
+        self.asleep -= count
+        return woken[:count].view(np.uint64)
+
+    def go(self, hashes: UInt64s, valid: Bools) -> None:
+        """Partners that have come before, and are no longer there."""
+        demand.go(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_))
+
+    def ask(self, hashes: UInt64s) -> Bools:
+        """Which have a partner; the others are to sleep."""
+        self._reserve(len(hashes))
+        wanted = np.empty(len(hashes), dtype=np.bool_)
+        flagged, created = demand.ask(self._slots, given(hashes, np.uint64).view(np.int64), wanted)
+        self._used += created
+        self.asleep += flagged
+        return wanted
+
+    def _reserve(self, more: int) -> None:
+        if 2 * (self._used + more) <= len(self._slots):
+            return
+        meant = int((self._slots[:, 1] > 0).sum())
+        slots = _free(1 << (4 * (meant + more) - 1).bit_length())
+        self._used = demand.rebuild(self._slots, slots)
+        self._slots = slots
+
+    @property
+    def nbytes(self) -> int:
+        return self._slots.nbytes

@@ -1,0 +1,328 @@
+"""Demand at a join: as a consumer it tells its producers which sub-tuples have no partner here, as a producer it lets those sleep.
+
+A sleeping tuple is one that has not come yet. It lies before the join, is not stored, and meets nobody; when the consumer that did
+not need it finds a partner for it, it comes in, as if it had been late. So no pair is lost and none is made twice, and all there is
+to care for is what is let go meanwhile: a tuple that a sleeping one may still meet has to stay.
+
+Of two inputs a consumer lets only one sleep. Were it to do so with both, `a` might sleep for want of `c d` while `c` sleeps for want
+of `a b`, and their result would never be made (paper 003 does not say how it keeps clear of this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from millstream.core.block import Block
+from millstream.core.punctuation import Punctuation
+from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.feedback.sleepers import Sleepers
+from millstream.feedback.watch import Watch, hashes_of
+from millstream.operators.contract import Container, Output, UnaryOperator
+from millstream.operators.join import Join
+from millstream.state.registers import Registers
+from millstream.state.row_window import RowWindow
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+LEFT, RIGHT = 0, 1
+_HELD = ("held 0", "held 1")
+
+
+@dataclass
+class Link:
+    """From a consumer up to the join that makes one of its inputs, past operators that keep nothing."""
+
+    producer: JoinFeedback
+    passing: tuple[UnaryOperator, ...]
+    names: dict[str, str]
+    """The producer's name of each column of the input that is one of its own."""
+    wake: Callable[[], None]
+    """Have the producer take a step, though nothing has come for it."""
+
+    def resume(self, watch: Watch, hashes: UInt64s, out: Output) -> Iterator[pa.RecordBatch]:
+        """The tuples that were held back under these hashes, as the consumer sees them."""
+        made = Output()
+        self.producer.resume(watch, hashes, made)
+        blocks = made.blocks
+        out.letters += made.letters
+        for operator in self.passing:
+            made = Output()
+            for block in blocks:
+                operator.handle(Block(block.batch), made)
+            blocks = made.blocks
+            out.letters += made.letters
+        if self.producer.held:
+            self.wake()
+        yield from (block.batch for block in blocks if len(block))
+
+    def forget(self) -> None:
+        if self.producer.forget():
+            self.wake()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A watch that the tuples of one input are asked about, by these columns of theirs; `owner` is the consumer that watches."""
+
+    owner: JoinFeedback
+    watch: Watch
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Downstream:
+    """A consumer further on for which something may sleep here or above, and the next one on the way to it."""
+
+    owner: JoinFeedback
+    consumer: JoinFeedback
+    names: dict[str, str]
+    """What the next one calls the columns of this join that it sees."""
+
+    def least(self, column: str) -> int:
+        name = self.names.get(column)
+        return MIN_TIME if name is None else self.consumer.least(self.owner, name)
+
+
+@dataclass
+class JoinFeedback:
+    """What a join knows of demand. The one who connects operators tells it who is before and behind it."""
+
+    config: Join
+    rows: tuple[RowWindow, RowWindow]
+    registers: Registers
+    mark: Callable[[int, str | None], int]
+    arrive: Callable[[int, pa.RecordBatch, Output], None]
+    expire: Callable[[], bool]
+    journal: bool = False
+    fed: int | None = None
+    """The input whose tuples may sleep for want of partners in the other one."""
+    links: list[Link | None] = field(default_factory=lambda: [None, None])
+    watches: list[Watch] = field(default_factory=list)
+    asks: tuple[list[Ask], list[Ask]] = field(default_factory=lambda: ([], []))
+    downstream: list[Downstream] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
+        self.waking = False
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return (*(sleepers.rows for sleepers in self.asleep), *self.watches)
+
+    def disconnect(self) -> None:
+        """Before it is connected anew."""
+        self.fed, self.links, self.watches, self.asks, self.downstream = None, [None, None], [], ([], []), []
+
+    # -- as a consumer --------------------------------------------------------------------------------------------
+
+    def ready(self) -> list[Watch]:
+        """The watches that do not rest, counted anew after a restart."""
+        self.count(*(watch for watch in self.watches if not watch.counted))
+        return [watch for watch in self.watches if not watch.resting]
+
+    def count(self, *watches: Watch) -> None:
+        """See who is there and who sleeps."""
+        if not watches:
+            return
+        assert self.fed is not None
+        free = self.rows[1 - self.fed]
+        stored = free.take(free.alive_rows())
+        for watch in watches:
+            watch.counted, watch.resting = True, False
+            watch.wanted.clear()
+            watch.wanted.come(*watch.partners(stored))
+            watch.wanted.ask(self._sleeping(watch))
+
+    def _sleeping(self, watch: Watch) -> UInt64s:
+        found = [sleepers.under(watch) for holder in self.holders() for sleepers in holder.asleep if len(sleepers)]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint64)
+
+    def holders(self) -> Iterator[JoinFeedback]:
+        """The joins that make the input that is fed."""
+        link = self.links[self.fed] if self.fed is not None else None
+        return iter(()) if link is None else link.producer.self_and_above()
+
+    def self_and_above(self) -> Iterator[JoinFeedback]:
+        yield self
+        for link in self.links:
+            if link is not None:
+                yield from link.producer.self_and_above()
+
+    def came(self, port: int, batch: pa.RecordBatch, out: Output) -> None:
+        """Tuples come in. Opposite of the fed input, those that sleep for want of them are woken and come in before."""
+        if self.fed is None or port == self.fed:
+            return
+        link = self.links[self.fed]
+        assert link is not None
+        self.count(*(watch for watch in self.watches if watch.resting and watch.left <= 0))
+        found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
+        self.waking = True  # what one of them meets may be woken after it
+        for watch, woken in found:
+            if watch.poor:
+                woken = np.concatenate([woken, self._sleeping(watch)])
+                watch.rest()
+            for resumed in link.resume(watch, woken, out) if len(woken) else ():
+                self.arrive(self.fed, resumed, out)
+        self.waking = False
+
+    def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
+        """Tuples of one side have gone, or were not kept."""
+        if self.fed is None or side == self.fed:
+            return
+        for watch, tuples in ((watch, batch()) for watch in self.ready()):
+            watch.wanted.go(*watch.partners(tuples))
+
+    def tell(self, port: int) -> None:
+        """The input opposite of the fed one has moved on: of what sleeps for it, something may be too old now."""
+        if self.fed is None or port == self.fed:
+            return
+        link = self.links[self.fed]
+        assert link is not None
+        sleeping = sum(watch.wanted.asleep for watch in self.ready())
+        if sleeping:
+            link.forget()
+            if sleeping > 1024 + 4 * sum(len(sleepers) for holder in self.holders() for sleepers in holder.asleep):
+                self.count(*self.ready())
+
+    def floor(self, column: str) -> int:
+        """What is woken here has at least this value in a column of the fed input: its partner is still to come."""
+        bands = self.config.bands
+        lefts, axis = self.next_times()
+        if self.fed == LEFT:
+            return max((_shift(axis, -band.high) for band in bands if band.left == column and band.high is not None), default=MIN_TIME)
+        if column != self.config.axis:
+            return MIN_TIME
+        return max((_shift(lefts[band.left], band.low) for band in bands if band.low is not None), default=MIN_TIME)
+
+    def next_times(self) -> tuple[dict[str, int], int]:
+        """The least times of tuples still to come in: from outside, or because they are woken."""
+        lefts = {band.left: self.mark(LEFT, band.left) for band in self.config.bands}
+        axis = self.mark(RIGHT, self.config.axis)
+        for each in self._holding():
+            woken, least = self._least(each)
+            lefts = {name: min(mark, woken[name]) for name, mark in lefts.items()}
+            axis = min(axis, least)
+        return lefts, axis
+
+    # -- as a producer --------------------------------------------------------------------------------------------
+
+    def screen(self, port: int, batch: pa.RecordBatch, expiry: Callable[[int, pa.RecordBatch], Int64s]) -> pa.RecordBatch:
+        """The tuples that somebody may need; the others sleep from now on."""
+        for ask in self.asks[port]:
+            if not batch.num_rows:
+                break
+            if ask.watch.resting:
+                ask.watch.left -= batch.num_rows
+                continue
+            ask.owner.ready()
+            hashes, valid = hashes_of(batch, ask.columns)
+            if not valid.all():  # null is equal to nothing
+                batch, hashes = batch.filter(pa.array(valid)), hashes[valid]
+            wanted = ask.watch.ask(hashes)
+            if not wanted.all():
+                chosen = batch.filter(pa.array(~wanted))
+                self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
+                batch = batch.filter(pa.array(wanted))
+        return batch
+
+    def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:
+        young = until >= self.needed(next(each for each in self.downstream if each.owner is ask.owner))[port]
+        if not young.all():
+            batch, hashes, until = batch.filter(pa.array(young)), hashes[young], until[young]
+        self.asleep[port].add(batch, hashes, ask.watch, until)
+
+    def resume(self, watch: Watch, hashes: UInt64s, out: Output) -> None:
+        """What sleeps under these hashes here and above comes in now."""
+        for port, asks in enumerate(self.asks):
+            if not any(ask.watch is watch for ask in asks):
+                continue
+            link = self.links[port]
+            if link is not None:
+                for batch in link.resume(watch, hashes, out):
+                    self.arrive(port, batch, out)
+            woken = self.asleep[port].take(watch, hashes)
+            if woken is not None:
+                watch.woken += woken.num_rows
+                self.arrive(port, woken, out)
+
+    def holds(self, port: int, punctuation: Punctuation) -> bool:
+        """Whether a tuple that sleeps is one of those that are promised not to come; linear promises are known not to speak of them."""
+        if punctuation.is_linear or not len(self.asleep[port]):
+            return False
+        return punctuation.is_end or bool(punctuation.matches(self.asleep[port].all()).any())
+
+    def hold(self, port: int, punctuation: Punctuation) -> None:
+        """Keep a promise back until it is true of what sleeps, too."""
+        self.registers[_HELD[port]] = (*self.registers.get(_HELD[port], ()), punctuation)
+
+    @property
+    def held(self) -> bool:
+        return any(self.registers.get(name) for name in _HELD)
+
+    def released(self) -> Iterator[tuple[int, Punctuation]]:
+        """Promises that are true by now."""
+        for port, name in enumerate(_HELD):
+            kept: tuple[Punctuation, ...] = self.registers.get(name, ())
+            ready = [p for p in kept if not self.holds(port, p)]
+            if ready:
+                self.registers[name] = tuple(p for p in kept if p not in ready)
+            yield from ((port, p) for p in ready)
+
+    # -- how long something may still be needed -------------------------------------------------------------------
+
+    def forget(self) -> bool:
+        """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
+        gone = [sleepers.expire(bound) for sleepers, bound in zip(self.asleep, self.bounds(), strict=True)]
+        for link in self.links:
+            if link is not None:
+                link.forget()
+        return self.expire() or (any(gone) and self.held)
+
+    def bounds(self) -> tuple[int, int]:
+        """For each side: what expires before is of no use to anything that sleeps, nor is it if it sleeps. MAX_TIME where nothing does.
+
+        Right tuples expire by their time. A left tuple expires by the least of its times plus how far each of them reaches.
+        """
+        found = [self.needed(each) for each in self._holding()]
+        return min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)
+
+    def needed(self, downstream: Downstream) -> tuple[int, int]:
+        """The same for what sleeps on account of one consumer, if anything does."""
+        lefts, axis = self._least(downstream)
+        reach = [_shift(lefts[band.left], band.high) for band in self.config.bands if band.high is not None]
+        return min(reach, default=MIN_TIME), axis
+
+    def _holding(self) -> list[Downstream]:
+        """The consumers for which something may sleep here or above."""
+        return [each for each in self.downstream if each.owner.waking or any(watch.wanted.asleep for watch in each.owner.ready())]
+
+    def _least(self, downstream: Downstream) -> tuple[dict[str, int], int]:
+        """The least times that results still to be asked for can have: by what their consumer says of them, and by each other."""
+        bands = self.config.bands
+        lefts = {band.left: downstream.least(band.left) for band in bands}
+        axis = downstream.least(str(self.config.axis))
+        axis = max([axis, *(_shift(lefts[band.left], band.low) for band in bands if band.low is not None)])
+        for band in bands:
+            if band.high is not None:
+                lefts[band.left] = max(lefts[band.left], _shift(axis, -band.high))
+        return lefts, axis
+
+    def least(self, owner: JoinFeedback, column: str) -> int:
+        """The least value in a column of an input that may still be asked for by this consumer, or by one behind it."""
+        if owner is self:
+            return self.floor(column)
+        behind = next(each for each in self.downstream if each.owner is owner)
+        lefts, axis = self._least(behind)
+        own = axis if column == self.config.axis else lefts.get(column, MIN_TIME)
+        return max(own, behind.least(column))
+
+
+def _shift(mark: int, by: int) -> int:
+    """Move a mark, the ends of time stay where they are."""
+    return mark if mark in (MIN_TIME, MAX_TIME) else mark + by

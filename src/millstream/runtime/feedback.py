@@ -1,0 +1,133 @@
+"""Connect joins for demand feedback: who makes whose input, which sub-tuples are asked about where, and who may keep whom waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from millstream.core.types import MIN_TIME
+from millstream.feedback.nodes import lattice
+from millstream.feedback.watch import Watch
+from millstream.operators.contract import Operator, UnaryOperator
+from millstream.operators.join_feedback import LEFT, RIGHT, Ask, Downstream, JoinFeedback, Link
+from millstream.runtime.network import Network
+
+LEVELS = 1
+"""Components that a sub-tuple has at most."""
+
+
+def connect(network: Network, operators: Mapping[int, Operator]) -> None:
+    """All joins of one part of a graph that take part in feedback. What they have counted of each other is counted anew."""
+    joins = {number: operators[number].feedback for number in sorted(operators) if operators[number].feedback is not None}
+    for number, join in joins.items():
+        assert join is not None
+        join.disconnect()
+        join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
+    for number, join in joins.items():
+        assert join is not None
+        _own(join, number)
+
+
+def _link(network: Network, operators: Mapping[int, Operator], start: int) -> Link | None:
+    """The way from an input to the join that makes it, if nobody else reads what is on it, and all on it pass tuples one by one."""
+    passing: list[UnaryOperator] = []
+    number = start
+    names: dict[str, str] | None = None
+    while True:
+        if number not in operators or number in network.outlets or len(network.readers(number)) != 1:
+            return None
+        vertex, operator = network.vertices[number], operators[number]
+        names = {name: name for name in vertex.config.schema.names} if names is None else names
+        if operator.feedback is not None:
+            return Link(operator.feedback, tuple(reversed(passing)), names, _waker(network, number))
+        if not (vertex.config.stateless and isinstance(operator, UnaryOperator)):
+            return None
+        passing.append(operator)
+        names = {mine: above[name] for mine, name in names.items() if (above := vertex.config.source_columns([name])) is not None}
+        number = vertex.inputs[0]
+
+
+def _waker(network: Network, number: int) -> Callable[[], None]:
+    def wake() -> None:
+        network.pending[number] = None
+
+    return wake
+
+
+def _own(join: JoinFeedback, number: int) -> None:
+    """Let an input of a join sleep for want of partners in the other, where how long they may sleep is bounded."""
+    for fed in (LEFT, RIGHT):
+        link = join.links[fed]
+        if link is None:
+            continue
+        pairs = zip(join.config.left_keys, join.config.right_keys, strict=True)
+        keys = {(a, b) if fed == LEFT else (b, a): _component(join, fed, a if fed == LEFT else b) for a, b in pairs}
+        join.fed = fed
+        _behind(join, link, join)
+        if _bounded(join):
+            known = {pair: component for pair, component in keys.items() if component is not None}
+            for place, node in enumerate(lattice(known, LEVELS)):
+                watch = Watch(node, number * 64 + place)
+                join.watches.append(watch)
+                _ask(join, watch, link, node.columns)
+            return
+        for holder in link.producer.self_and_above():
+            holder.downstream = [each for each in holder.downstream if each.owner is not join]
+        join.fed = None
+
+
+def _component(join: JoinFeedback, port: int, column: str) -> tuple[int, int] | None:
+    """The input, of all joins before, that a column comes from as it is; None where it is computed on the way."""
+    link = join.links[port]
+    if link is None:
+        return id(join), port
+    name = link.names.get(column)
+    return None if name is None else _component(link.producer, _side(link.producer, name), name)
+
+
+def _side(join: JoinFeedback, column: str) -> int:
+    return LEFT if column in join.config.left.names else RIGHT
+
+
+def _behind(owner: JoinFeedback, link: Link, consumer: JoinFeedback) -> None:
+    """Tell the joins before that an owner is behind them, and by which names."""
+    names: dict[str, str] = {}
+    for mine, theirs in link.names.items():
+        names.setdefault(theirs, mine)
+    producer = link.producer
+    producer.downstream.append(Downstream(owner, consumer, names))
+    for above in producer.links:
+        if above is not None:
+            _behind(owner, above, producer)
+
+
+def _bounded(owner: JoinFeedback) -> bool:
+    """Whether the time of the input that is not fed lets go of everything that may sleep, and of all that is kept for it."""
+    real, owner.mark = owner.mark, lambda side, attribute: 0
+    try:
+        holders = [(holder, each) for holder in owner.holders() for each in holder.downstream if each.owner is owner]
+        return all(min(holder.needed(each)) > MIN_TIME for holder, each in holders)
+    finally:
+        owner.mark = real
+
+
+def _ask(owner: JoinFeedback, watch: Watch, link: Link, columns: tuple[str, ...]) -> None:
+    """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it."""
+    producer = link.producer
+    names = tuple(link.names[name] for name in columns)
+    for port, wanted in _inputs(producer, names):
+        producer.asks[port].append(Ask(owner, watch, wanted))
+        above = producer.links[port]
+        if above is not None and all(name in above.names for name in wanted):
+            _ask(owner, watch, above, wanted)
+
+
+def _inputs(join: JoinFeedback, names: tuple[str, ...]) -> list[tuple[int, tuple[str, ...]]]:
+    """The inputs that have all these columns, or others that are equal to them in every result."""
+    sides = (join.config.left_keys, join.config.right_keys)
+    found = []
+    for port in (LEFT, RIGHT):
+        same = dict(zip(sides[1 - port], sides[port], strict=True))
+        own = [name if _side(join, name) == port else same.get(name) for name in names]
+        if None not in own:
+            found.append((port, tuple(name for name in own if name is not None)))
+    return found

@@ -1,0 +1,132 @@
+"""Joins of many streams with demand feedback: the answer is that of DuckDB, however tuples interleave."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import millstream as ms
+from millstream.feedback import watch
+from millstream.operators.join_feedback import JoinFeedback
+
+START = 1_767_225_600_000_000
+Rows = list[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Streams A, B, ... with a time and a column for each other stream, pushed in random pieces."""
+
+    names: str
+    edges: tuple[tuple[str, str], ...]
+    ranges: tuple[int, ...]
+    rows: dict[str, Rows]
+    pieces: tuple[tuple[str, int], ...]
+    """Which stream goes on by how many tuples."""
+    ends: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        columns = "".join(f", {n.lower()} BIGINT" for n in self.names)
+        clauses = f"(ts TIMESTAMP{columns}) TIMESTAMP BY ts SLACK 2 SECONDS ETS NONE WITH (connector = 'list')"
+        streams = "".join(f"CREATE STREAM {n} {clauses};" for n in self.names)
+        inputs = ", ".join(f"{n} [RANGE {r} SECONDS]" for n, r in zip(self.names, self.ranges, strict=True))
+        query = f"INSERT INTO Out SELECT {self.shown} FROM {inputs} WHERE {self.equal}"
+        return f"{streams} CREATE SINK Out WITH (connector = 'memory'); {query}"
+
+    @property
+    def shown(self) -> str:
+        return ", ".join(f"{n}.ts AS t{n}" for n in self.names)
+
+    @property
+    def equal(self) -> str:
+        return " AND ".join(f"{x}.{y} = {y}.{x}" for x, y in self.edges)
+
+    def expected(self) -> list[tuple[Any, ...]]:
+        connection = duckdb.connect()
+        for name in self.names:
+            columns = ", ".join(["ts BIGINT", *(f"{n.lower()} BIGINT" for n in self.names)])
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            if self.rows[name]:
+                connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * (1 + len(self.names)))})", self.rows[name])
+        reach = dict(zip(self.names, self.ranges, strict=True))
+        bands = [f"{b}.ts - {a}.ts BETWEEN {-reach[b]} AND {reach[a]}" for i, a in enumerate(self.names) for b in self.names[i + 1 :]]
+        where = " AND ".join([self.equal, *bands])
+        return sorted(connection.execute(f"SELECT {self.shown} FROM {', '.join(self.names)} WHERE {where}").fetchall())
+
+
+def make(r: random.Random, names: str) -> Case:
+    edges = [(r.choice(names[:n]), names[n]) for n in range(1, len(names))]
+    more = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if (a, b) not in edges]
+    edges += [pair for pair in more if r.random() < r.choice([0.0, 0.2, 0.5])]
+    domain = r.choice([2, 5, 12])
+    rows: dict[str, Rows] = {}
+    for name in names:
+        time, rows[name] = 0, []
+        for _ in range(r.choice([0, 5, 30, 60])):
+            time += r.choice([0, 0, 1, 2])
+            values = [r.randint(1, domain * r.choice([1, 1, 3])) for _ in names]
+            rows[name].append((max(time - r.choice([0, 0, 1, 2]), 0), *values))
+    left = {name: len(rows[name]) for name in names}
+    pieces = []
+    while any(left.values()):
+        name = r.choice([n for n in names if left[n]])
+        size = min(r.choice([1, 1, 2, 7, 30]), left[name])
+        left[name] -= size
+        pieces.append((name, size))
+    ranges = tuple(r.choice([0, 1, 3, 10, 40]) for _ in names)
+    ends = list(names)
+    r.shuffle(ends)
+    return Case(names, tuple(edges), ranges, rows, tuple(pieces), tuple(ends))
+
+
+def run(case: Case, feedback: bool = True) -> tuple[list[tuple[Any, ...]], int, ms.testing.Live]:
+    session = ms.Session("local")
+    session.sql(f"SET join.feedback = {str(feedback).lower()}; {case.sql}")
+    live = ms.testing.Live(session)
+    at, slept = dict.fromkeys(case.names, 0), 0
+    for name, size in case.pieces:
+        piece = case.rows[name][at[name] : at[name] + size]
+        at[name] += size
+        live.push(name, [(START + 1_000_000 * time, *values) for time, *values in piece])
+        slept = max(slept, sum(len(sleepers) for join in joins(live) for sleepers in join.asleep))
+    for name in case.ends:
+        live.end(name)
+    rows = live.to_arrow("Out")
+    times = [[(value.timestamp() * 1_000_000 - START) // 1_000_000 for value in column.to_pylist()] for column in rows.columns]
+    return sorted(zip(*times, strict=True)), slept, live
+
+
+def joins(live: ms.testing.Live) -> list[JoinFeedback]:
+    return [o.feedback for o in live._run.stage.executor.operators.values() if o.feedback is not None]
+
+
+@pytest.mark.parametrize("trial", [3, 8192])
+@pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE"])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**40))
+def test_property_the_answer_is_that_of_a_batch_engine(names: str, trial: int, seed: int) -> None:
+    case = make(random.Random(seed), names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch, "TRIAL", trial)
+        answer, _, live = run(case)
+    assert answer == case.expected(), case
+    assert live.state_rows == 0
+
+
+def test_selective_streams_let_tuples_sleep() -> None:
+    """Or the test above would say nothing."""
+    slept = [run(make(random.Random(seed), "ABCD"))[1] for seed in range(20)]
+    assert sum(count > 3 for count in slept) > 10, slept
+
+
+def test_it_can_be_turned_off() -> None:
+    case = make(random.Random(1), "ABC")
+    answer, slept, live = run(case, feedback=False)
+    assert (answer, slept, joins(live)) == (case.expected(), 0, [])
