@@ -34,7 +34,7 @@ from millstream.plan.bind import bind_insert, bind_query
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
-from millstream.plan.rules import rewrite
+from millstream.plan.rules import Choices, rewrite
 from millstream.plan.static import rows_of
 from millstream.settings import Settings
 
@@ -98,7 +98,8 @@ class Pipeline:
 
     def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
         """Bound queries (all of them, by default) after all rules, checked."""
-        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound, in_order=self.in_order)]
+        choices = Choices(self.in_order, self.settings.get("join.tree"), _rates)
+        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound, choices)]
         return [plan for plan in plans if isinstance(plan, nodes.Insert)]
 
     def graph(self) -> Graph:

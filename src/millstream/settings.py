@@ -35,6 +35,7 @@ SETTINGS = {
         Setting("execution.stages", 0, int, "stages that there are at least on Spark, for queries that come later", most=64),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
+        Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, or a tree of a query's streams: '((A B) (C D))'"),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
         Setting("source.max_files_per_batch", 0, int, "units of one stream that a micro-batch takes; 0 adapts"),
         Setting("source.max_bytes_per_batch", 0, int, "bytes of one stream that a micro-batch takes; 0 takes 64 MB a core", most=2**63 - 1),

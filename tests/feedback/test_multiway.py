@@ -86,9 +86,9 @@ def make(r: random.Random, names: str) -> Case:
     return Case(names, tuple(edges), ranges, rows, tuple(pieces), tuple(ends))
 
 
-def run(case: Case, feedback: bool = True) -> tuple[list[tuple[Any, ...]], int, ms.testing.Live]:
+def run(case: Case, feedback: bool = True, tree: str = "auto") -> tuple[list[tuple[Any, ...]], int, ms.testing.Live]:
     session = ms.Session("local")
-    session.sql(f"SET join.feedback = {str(feedback).lower()}; {case.sql}")
+    session.sql(f"SET join.feedback = {str(feedback).lower()}; SET join.tree = '{tree}'; {case.sql}")
     live = ms.testing.Live(session)
     at, slept = dict.fromkeys(case.names, 0), 0
     for name, size in case.pieces:
@@ -103,6 +103,15 @@ def run(case: Case, feedback: bool = True) -> tuple[list[tuple[Any, ...]], int, 
     return sorted(zip(*times, strict=True)), slept, live
 
 
+def random_tree(r: random.Random, names: list[str]) -> str:
+    """Any shape, in any order."""
+    if len(names) == 1:
+        return names[0]
+    r.shuffle(names)
+    at = r.randrange(1, len(names))
+    return f"({random_tree(r, names[:at])} {random_tree(r, names[at:])})"
+
+
 def joins(live: ms.testing.Live) -> list[JoinFeedback]:
     return [o.feedback for o in live._run.stage.executor.operators.values() if o.feedback is not None]
 
@@ -112,11 +121,12 @@ def joins(live: ms.testing.Live) -> list[JoinFeedback]:
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**40))
 def test_property_the_answer_is_that_of_a_batch_engine(names: str, trial: int, seed: int) -> None:
-    case = make(random.Random(seed), names)
+    chance = random.Random(seed)
+    case, tree = make(chance, names), random_tree(chance, list(names))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watch, "TRIAL", trial)
-        answer, _, live = run(case)
-    assert answer == case.expected(), case
+        answer, _, live = run(case, tree=tree)
+    assert answer == case.expected(), (tree, case)
     assert live.state_rows == 0
 
 

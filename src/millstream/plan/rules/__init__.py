@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from millstream.plan import trees
 from millstream.plan.nodes import Node
 from millstream.plan.rules.merge_projections import merge_projections
+from millstream.plan.rules.order_joins import RatesOf, order_joins
 from millstream.plan.rules.prune_columns import prune_columns
 from millstream.plan.rules.push_predicates import push_predicates
 from millstream.plan.rules.recognise_joins import recognise_joins
 from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.rules.unify_columns import unify_columns
 
-Rule = Callable[[Sequence[Node]], list[Node]]
+Rule = Callable[[Sequence[Node], "Choices"], list[Node]]
 
 
 def each(rule: Callable[[Node], Node]) -> Rule:
     """A rule for one plan as a rule for all plans that run together."""
-    return lambda plans: [rule(plan) for plan in plans]
+    return lambda plans, choices: [rule(plan) for plan in plans]
 
 
 RULES: tuple[Rule, ...] = (
     each(recognise_windows),
     each(push_predicates),
+    lambda plans, choices: [order_joins(plan, tree=choices.tree, rates_of=choices.rates_of) for plan in plans],
     each(recognise_joins),
     each(unify_columns),
-    prune_columns,  # over all plans, so that parts they share stay equal
+    lambda plans, choices: prune_columns(plans, in_order=choices.in_order),  # over all plans, so that parts they share stay equal
     each(merge_projections),
 )
 
 
-def rewrite(plans: Sequence[Node], *, in_order: bool = False) -> list[Node]:
-    """All rules in their order; `in_order` keeps the times by which operators wait for order."""
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen for the plan, and what is known of the streams."""
+
+    in_order: bool = False
+    """Keep the times by which operators wait for order."""
+    tree: str = trees.AUTO
+    """How streams are joined two at a time."""
+    rates_of: RatesOf = lambda stream: None
+
+
+def rewrite(plans: Sequence[Node], choices: Choices = Choices()) -> list[Node]:  # noqa: B008 (it is frozen)
+    """All rules in their order."""
     for rule in RULES:
-        plans = prune_columns(plans, in_order=in_order) if rule is prune_columns else rule(plans)
+        plans = rule(plans, choices)
     return list(plans)
