@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
 from millstream.plan.rules import Choices, rewrite
 from millstream.plan.static import rows_of
+from millstream.plan.trees import WRITTEN
 from millstream.settings import Settings
 
 
@@ -98,8 +99,12 @@ class Pipeline:
 
     def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
         """Bound queries (all of them, by default) after all rules, checked."""
-        choices = Choices(self.in_order, self.settings.get("join.tree"), _rates)
-        plans = [check(plan) for plan in rewrite(self.queries if bound is None else bound, choices)]
+        bound, choices = self.queries if bound is None else bound, Choices(self.in_order, self.settings.get("join.tree"), _rates)
+        try:
+            plans = [check(plan) for plan in rewrite(bound, choices)]
+        except PlanProblem:
+            # In another order something might never be let go: then the one of FROM holds, or tells what is wrong.
+            plans = [check(plan) for plan in rewrite(bound, replace(choices, tree=WRITTEN))]
         return [plan for plan in plans if isinstance(plan, nodes.Insert)]
 
     def graph(self) -> Graph:

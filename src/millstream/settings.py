@@ -37,6 +37,7 @@ SETTINGS = {
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, or a tree of a query's streams: '((A B) (C D))'"),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
+        Setting("feedback.trial", 8192, int, "tuples asked about before it is judged whether feedback pays; 0 asks always"),
         Setting("source.max_files_per_batch", 0, int, "units of one stream that a micro-batch takes; 0 adapts"),
         Setting("source.max_bytes_per_batch", 0, int, "bytes of one stream that a micro-batch takes; 0 takes 64 MB a core", most=2**63 - 1),
         Setting("source.max_tuples_per_batch", 0, int, "tuples of one stream that a micro-batch takes; 0 sets no limit", most=2**63 - 1),

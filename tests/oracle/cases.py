@@ -47,12 +47,14 @@ class Case:
     order: str = "out-of-order"
     promises: str = "tuples"
     algorithm: str = "auto"
+    tree: str = "auto"
+    trial: int = 8192
 
     def __str__(self) -> str:
         parts = (
             [s.ddl for s in self.streams]
             + [q.ours + ";" for q in self.queries]
-            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}, joins {self.algorithm}"]
+            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}, joins {self.algorithm} {self.tree}, trial {self.trial}"]
         )
         return "\n".join(parts)
 
@@ -72,6 +74,8 @@ class Case:
         pipeline.settings.set("execution.order", self.order)
         pipeline.settings.set("execution.promises", self.promises)
         pipeline.settings.set("join.algorithm", self.algorithm)
+        pipeline.settings.set("join.tree", self.tree)
+        pipeline.settings.set("feedback.trial", self.trial)
         return pipeline
 
     def inputs(self) -> dict[str, pa.Table]:
@@ -153,4 +157,5 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     cuts = r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3])
     execution = r.choice(list(STRATEGIES)), r.choice(["out-of-order", "in-order"]), r.choice(["tuples", "arcs"])
     algorithm = r.choice(["auto", "auto", "window", "punctuated", "punctuated-window"])
-    return Case(streams, tuple(made), *cuts, *execution, algorithm)
+    tree = r.choice(["auto", "written", "right-deep", "bushy"])
+    return Case(streams, tuple(made), *cuts, *execution, algorithm, tree, r.choice([0, 0, 3, 8192]))

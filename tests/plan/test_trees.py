@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.errors import PlanProblem
+from millstream.errors import TypeProblem
 from millstream.plan import trees
 from millstream.plan.trees import Tree
 
@@ -64,13 +64,13 @@ def test_property_a_tree_that_is_written_is_read_as_it_was(drawn: object) -> Non
     ],
 )
 def test_wrong_trees_are_told(text: str, why: str) -> None:
-    with pytest.raises(PlanProblem, match=why) as told:
+    with pytest.raises(TypeProblem, match=why) as told:
         trees.parse_tree(text, "ABC")
     assert "1 A, 2 B, 3 C" in str(told.value)
 
 
 def test_of_two_streams_of_one_name_the_place_tells_which() -> None:
-    with pytest.raises(PlanProblem, match="`A` is more than one"):
+    with pytest.raises(TypeProblem, match="`A` is more than one"):
         trees.parse_tree("((A B) A)", "ABA")
     assert trees.parse_tree("((3 B) 1)", "ABA") == ((2, 1), 0)
 

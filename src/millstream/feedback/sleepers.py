@@ -29,14 +29,14 @@ class Sleepers:
         self.rows.insert(columns, hashes ^ watch.mixed, always, always, expiry)
 
     def take(self, watch: Watch, hashes: UInt64s) -> pa.RecordBatch | None:
-        """Those under a watch and one of these hashes, who sleep no more."""
+        """Those under a watch and one of these different hashes, who sleep no more."""
         if not len(self.rows):
             return None
         always = np.zeros(len(hashes), dtype=np.int64)
         found = [rows for _, rows in self.rows.probe(hashes ^ watch.mixed, np.ones(len(hashes), dtype=np.bool_), always, always)]
         if not found:
             return None
-        rows = np.unique(np.concatenate(found))
+        rows = np.concatenate(found)
         batch = self.rows.take(rows)
         self.rows.discard(rows)
         return batch.select(batch.schema.names[:-1])

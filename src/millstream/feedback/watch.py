@@ -13,10 +13,8 @@ from millstream.kernels.compiled import Bools, UInt64s
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_columns
 
-TRIAL = 8192
-"""Tuples asked about before it is judged whether that was worth it."""
-WORTH = 20
-"""It was when one in so many has slept, and not been woken."""
+ASKING, SLEEPING, WAKING = 0.15, 0.75, 1.5
+"""What it costs to ask about a tuple, to let it sleep and to wake it, when to make a partial result, try it on and store it costs 1."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -27,14 +25,17 @@ class Watch:
     It is state that no journal holds: after a restart it is counted anew, from what is stored and who sleeps.
     """
 
-    def __init__(self, node: Node, number: int) -> None:
-        self.node, self.number = node, number
+    def __init__(self, node: Node, number: int, trial: int) -> None:
+        """After `trial` tuples it is judged; with 0 it never is, and does not rest."""
+        self.node, self.number, self.trial = node, number, trial
         self.wanted = Wanted()
         self.counted = False
         self.mixed = np.uint64(number * 0x9E3779B97F4A7C15 % 2**64)
         self.asked = self.slept = self.woken = 0
         """Tuples since it was judged last."""
         self.pauses = 0
+        self.proven = True
+        """Whether the last trial was worth it; before the first one it is thought to be."""
         self.resting = False
         self.left = 0
         """Tuples that it will not be asked about."""
@@ -42,19 +43,40 @@ class Watch:
     def partners(self, batch: pa.RecordBatch) -> tuple[UInt64s, Bools]:
         return hashes_of(batch, self.node.partners)
 
-    @property
-    def poor(self) -> bool:
-        """Whether it has been tried, and has not been worth it."""
-        if self.asked < TRIAL:
+    def poor(self, saved: float) -> bool:
+        """Whether it has been tried and has not been worth it; `saved` are the results that a tuple makes where it does not sleep."""
+        if not self.trial or self.asked < self.trial:
             return False
-        poor = (self.slept - self.woken) * WORTH < self.asked
+        poor = saved * (self.slept - self.woken) < ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken
         self.asked = self.slept = self.woken = 0
         self.pauses = min(self.pauses + 1, PAUSE) if poor else 0
+        self.proven = not poor
         return poor
 
-    def rest(self) -> None:
-        self.resting, self.left = True, TRIAL << self.pauses
+    def rest(self, least: int = 0) -> None:
+        """For some tuples: to begin again, all that is stored has to be counted, so it should be as many at least."""
+        self.counted = self.resting = True
+        self.left = max(self._pause, least)
         self.wanted.clear()
+
+    @property
+    def _pause(self) -> int:
+        return self.trial << (4 + self.pauses if self.pauses else 0)
+
+    @property
+    def room(self) -> int | None:
+        """Tuples that it is to be asked about at most, in a trial."""
+        return None if self.proven else max(self.trial - self.asked, 0)
+
+    def rested(self, saved: float) -> bool:
+        """Whether it is time, and worth a trial; otherwise it goes on resting."""
+        if self.left > 0:
+            return False
+        if saved > SLEEPING:
+            return True
+        self.pauses = min(self.pauses + 1, PAUSE)
+        self.left = self._pause
+        return False
 
     def ask(self, hashes: UInt64s) -> Bools:
         """Who has a partner."""

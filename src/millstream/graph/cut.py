@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from millstream.graph.cubes import Joined, Route, joined
 from millstream.graph.graph import Graph, Vertex
 from millstream.operators.contract import Keys
 from millstream.operators.edges import Deliver, Enter
@@ -26,6 +27,8 @@ class Crossing:
     keys: Keys
     from_stage: int
     to_stage: int
+    route: Route | None = None
+    """In place of keys: for the inputs of joins of many streams."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,18 @@ class Cut:
 def cut(graph: Graph, before: Cut | None = None) -> Cut:
     """With a cut of the graph as it was before some vertices came and others went: what stayed is cut as it was."""
     old = before or Cut(graph, {})
-    wanted = _wanted(graph) | {number: keys for number, keys in old.wanted.items() if number in graph.by_number}
+    groups = joined(graph)
+    wanted = _wanted(graph, groups) | {number: keys for number, keys in old.wanted.items() if number in graph.by_number}
+    routes = {port: route for group in groups for port, route in group.routes.items()}
     stage_of: dict[int, int] = {}
     parts: dict[int, list[tuple[str, ...]]] = {}
-    for v in graph.vertices:
+    for v in _in_turn(graph, groups):
         if v.number in old.stage_of:
             stage_of[v.number], parts[v.number] = old.stage_of[v.number], old.parts[v.number]
         elif isinstance(v.config, Enter) or (v.config.stateless and stage_of[v.inputs[0]] == INGEST):
             stage_of[v.number], parts[v.number] = INGEST, []
+        elif (group := next((g for g in groups if g.routes and v.number in g.members), None)) is not None:
+            stage_of[v.number], parts[v.number] = 1 + max(stage_of[graph[n].inputs[port]] for n, port in group.routes), []
         else:
             stage_of[v.number] = _stage(v, wanted, stage_of, parts)
             parts[v.number] = _partitions(v, graph, wanted, stage_of, parts)
@@ -83,14 +90,35 @@ def cut(graph: Graph, before: Cut | None = None) -> Cut:
     for v in graph.vertices:
         for port, producer in enumerate(v.inputs):
             if stage_of[producer] != stage_of[v.number] and (producer, v.number, port) not in known:
-                keys = wanted[v.number][port]
-                crossings.append(Crossing(number, producer, v.number, port, keys, stage_of[producer], stage_of[v.number]))
+                keys, route = wanted[v.number][port], routes.get((v.number, port))
+                crossings.append(Crossing(number, producer, v.number, port, keys, stage_of[producer], stage_of[v.number], route))
                 number += 1
     for source in audits(graph, stage_of):
         if (source, None, 0) not in known:
             crossings.append(Crossing(number, source, None, 0, None, INGEST, 0))
             number += 1
     return Cut(graph, stage_of, tuple(crossings), wanted, parts, number)
+
+
+def _in_turn(graph: Graph, groups: Sequence[Joined]) -> Iterator[Vertex]:
+    """Vertices behind their inputs; joins of many streams as one, behind all that they read."""
+    group_of = {member: group for group in groups if group.routes for member in group.members}
+    done: set[int] = set()
+
+    def visit(number: int) -> Iterator[Vertex]:
+        if number in done:
+            return
+        group = group_of.get(number)
+        members = sorted(group.members) if group is not None else [number]
+        for member in members:
+            for before in graph[member].inputs:
+                if before not in members:
+                    yield from visit(before)
+        done.update(members)
+        yield from (graph[member] for member in members)
+
+    for v in graph.vertices:
+        yield from visit(v.number)
 
 
 def audits(graph: Graph, stage_of: dict[int, int]) -> Iterator[int]:
@@ -115,11 +143,12 @@ def _kept(v: Vertex, graph: Graph) -> int | None:
     return v.number
 
 
-def _wanted(graph: Graph) -> dict[int, list[Keys]]:
+def _wanted(graph: Graph, groups: Sequence[Joined]) -> dict[int, list[Keys]]:
     """The key by which each port wants its tuples; who does not care wants what its only consumers want."""
     wanted: dict[int, list[Keys]] = {}
+    common = {port: keys for group in groups for port, keys in group.keys.items()}
     for v in reversed(graph.vertices):
-        own = list(v.config.needs.keys)
+        own = [common.get((v.number, port), keys) for port, keys in enumerate(v.config.needs.keys)]
         if all(k is None for k in own) and not isinstance(v.config, Deliver):
             later = {wanted[consumer][port] for consumer, port in graph.consumers[v.number]}
             if len(later) == 1 and (keys := later.pop()) is not None:

@@ -11,7 +11,7 @@ from millstream.graph.graph import Graph
 from millstream.graph.rules import STRATEGIES
 from millstream.graph.table import Arc
 from millstream.operators.edges import Deliver
-from millstream.settings import Settings
+from millstream.settings import SETTINGS, Settings
 
 CHANGEABLE = tuple(f"execution.{name}" for name in ("strategy", "strategies", "limit", "promises", "breaks", "weights"))
 """What SET may change while a graph runs."""
@@ -35,6 +35,8 @@ class Execution:
     """Whether break points are chosen from what operators cost and keep, beside those above."""
     weights: tuple[tuple[str, int], ...] = ()
     """By the sink of a query: the share of the time for its component of the graph."""
+    trial: int = SETTINGS["feedback.trial"].default
+    """Tuples that a join asks its consumers about before it is judged whether that is worth it; 0 asks always."""
 
     @classmethod
     def of(cls, settings: Settings) -> Execution:
@@ -47,6 +49,7 @@ class Execution:
             () if breaks in ("none", "auto") else _arcs(breaks),
             breaks == "auto",
             tuple((sink, _weight(value)) for sink, value in _pairs("execution.weights", settings)),
+            settings.get("feedback.trial"),
         )
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from millstream.core.types import is_hidden
+from millstream.graph.cubes import Route
 from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.enhanced import TsmArc, enhanced
 from millstream.graph.execution import Execution
@@ -101,7 +102,17 @@ def explain_spark(graph: Graph) -> str:
 
 
 def _shuffles(parts: Cut, stage: int) -> list[str]:
-    return [f"  shuffle #{c.producer} -> #{c.consumer} {_by(c.keys)}" for c in parts.into(stage) if c.consumer is not None]
+    return [
+        f"  shuffle #{c.producer} -> #{c.consumer} {_by(c.keys) if c.route is None else _routed(c.route)}"
+        for c in parts.into(stage)
+        if c.consumer is not None
+    ]
+
+
+def _routed(route: Route) -> str:
+    known = [column for column in route.columns if column is not None]
+    many = "" if len(known) == len(route.columns) else ", and to every bucket with these"
+    return f"by {' and '.join(known)}, a dimension each{many}" if known else "to every bucket"
 
 
 def _by(keys: Keys) -> str:

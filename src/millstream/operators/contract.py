@@ -43,6 +43,8 @@ class Needs:
     """What a value punctuation does here."""
     spreading: tuple[int, ...] | None = None
     """The ports whose keys tell in which bucket a result is; None for all."""
+    together: bool = False
+    """Whether it wants to be in one bucket with those of its kind that it reads; it has two ports, with keys that are equal in pairs."""
 
     @property
     def ports(self) -> int:

@@ -62,7 +62,8 @@ class Join(Config):
     def needs(self) -> Needs:
         # A left tuple that found nobody lies in the bucket of its own key, and has nulls in place of the right one.
         spreading = None if self.kind == "inner" else (0,)
-        return Needs(keys=(self.left_keys, self.right_keys), linear="purge", value="purge", spreading=spreading)
+        keys = (self.left_keys, self.right_keys)
+        return Needs(keys=keys, linear="purge", value="purge", spreading=spreading, together=self.feedback)
 
     @property
     def name(self) -> str:

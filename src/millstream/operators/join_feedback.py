@@ -21,7 +21,7 @@ from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.sleepers import Sleepers
-from millstream.feedback.watch import Watch, hashes_of
+from millstream.feedback.watch import SLEEPING, Watch, hashes_of
 from millstream.operators.contract import Container, Output, UnaryOperator
 from millstream.operators.join import Join
 from millstream.state.registers import Registers
@@ -32,6 +32,8 @@ UInt64s = npt.NDArray[np.uint64]
 
 LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
+FEW = 1000
+"""Tuples too few to tell what they make."""
 
 
 @dataclass
@@ -110,6 +112,7 @@ class JoinFeedback:
     def __post_init__(self) -> None:
         self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
         self.waking = False
+        self.taken = self.made = 0.0
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -160,16 +163,33 @@ class JoinFeedback:
             return
         link = self.links[self.fed]
         assert link is not None
-        self.count(*(watch for watch in self.watches if watch.resting and watch.left <= 0))
+        saved = self._saved()
+        self.count(*(watch for watch in self.watches if watch.resting and watch.rested(saved)))
         found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
         self.waking = True  # what one of them meets may be woken after it
         for watch, woken in found:
-            if watch.poor:
-                woken = np.concatenate([woken, self._sleeping(watch)])
-                watch.rest()
+            if watch.poor(saved):
+                woken = self._sleeping(watch)  # who has a partner now is still among them
+                watch.rest(len(self.rows[1 - self.fed]))
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
         self.waking = False
+
+    def _saved(self) -> float:
+        """Partial results that are not made, here and on the way to here, when a tuple sleeps: as many as one makes that does not."""
+        return max((holder.makes(self) for holder in self.holders()), default=0.0)
+
+    def makes(self, owner: JoinFeedback) -> float:
+        """Results of a tuple here, and theirs in turn on the way to a consumer."""
+        behind = next(each.consumer for each in self.downstream if each.owner is owner)
+        own = self.made / self.taken if self.taken > FEW else 1.5 * SLEEPING
+        return own if behind is owner else own * (1 + behind.makes(owner))
+
+    def worked(self, taken: int, made: int) -> None:
+        """Tuples that have come in and the results they made; what was long ago counts less."""
+        self.taken, self.made = self.taken + taken, self.made + made
+        if self.taken > 1 << 16:
+            self.taken, self.made = self.taken / 2, self.made / 2
 
     def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
         """Tuples of one side have gone, or were not kept."""
@@ -217,18 +237,20 @@ class JoinFeedback:
         for ask in self.asks[port]:
             if not batch.num_rows:
                 break
+            ask.owner.ready()
             if ask.watch.resting:
                 ask.watch.left -= batch.num_rows
                 continue
-            ask.owner.ready()
-            hashes, valid = hashes_of(batch, ask.columns)
+            tried, rest = (batch, None) if (room := ask.watch.room) is None else (batch.slice(0, room), batch.slice(room))
+            hashes, valid = hashes_of(tried, ask.columns)
             if not valid.all():  # null is equal to nothing
-                batch, hashes = batch.filter(pa.array(valid)), hashes[valid]
+                tried, hashes = tried.filter(pa.array(valid)), hashes[valid]
             wanted = ask.watch.ask(hashes)
             if not wanted.all():
-                chosen = batch.filter(pa.array(~wanted))
+                chosen = tried.filter(pa.array(~wanted))
                 self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
-                batch = batch.filter(pa.array(wanted))
+                tried = tried.filter(pa.array(wanted))
+            batch = tried if rest is None or not rest.num_rows else pa.concat_batches([tried, rest])
         return batch
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from millstream.errors import PlanProblem
+from millstream.errors import TypeProblem
 
 Tree = int | tuple["Tree", "Tree"]
 """A stream by its place in FROM, or two trees to be joined."""
@@ -87,9 +87,9 @@ def _leaf(text: str, token: str, names: Sequence[str]) -> int:
     return found[0]
 
 
-def _wrong(text: str, why: str, names: Sequence[str]) -> PlanProblem:
+def _wrong(text: str, why: str, names: Sequence[str]) -> TypeProblem:
     known = ", ".join(f"{n + 1} {name}" for n, name in enumerate(names))
-    return PlanProblem(f"join.tree = '{text}' does not fit a join of {len(names)} streams: {why}", hint=f"the streams are {known}")
+    return TypeProblem(f"join.tree = '{text}' does not fit a join of {len(names)} streams: {why}", hint=f"the streams are {known}")
 
 
 def leaves(tree: Tree) -> list[int]:

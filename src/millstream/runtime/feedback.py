@@ -15,8 +15,11 @@ LEVELS = 1
 """Components that a sub-tuple has at most."""
 
 
-def connect(network: Network, operators: Mapping[int, Operator]) -> None:
-    """All joins of one part of a graph that take part in feedback. What they have counted of each other is counted anew."""
+def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> None:
+    """All joins of one part of a graph that take part in feedback. What they have counted of each other is counted anew.
+
+    After `trial` tuples it is judged whether it was worth asking about them; 0 asks always.
+    """
     joins = {number: operators[number].feedback for number in sorted(operators) if operators[number].feedback is not None}
     for number, join in joins.items():
         assert join is not None
@@ -24,7 +27,7 @@ def connect(network: Network, operators: Mapping[int, Operator]) -> None:
         join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
     for number, join in joins.items():
         assert join is not None
-        _own(join, number)
+        _own(join, number, trial)
 
 
 def _link(network: Network, operators: Mapping[int, Operator], start: int) -> Link | None:
@@ -53,7 +56,7 @@ def _waker(network: Network, number: int) -> Callable[[], None]:
     return wake
 
 
-def _own(join: JoinFeedback, number: int) -> None:
+def _own(join: JoinFeedback, number: int, trial: int) -> None:
     """Let an input of a join sleep for want of partners in the other, where how long they may sleep is bounded."""
     for fed in (LEFT, RIGHT):
         link = join.links[fed]
@@ -66,7 +69,7 @@ def _own(join: JoinFeedback, number: int) -> None:
         if _bounded(join):
             known = {pair: component for pair, component in keys.items() if component is not None}
             for place, node in enumerate(lattice(known, LEVELS)):
-                watch = Watch(node, number * 64 + place)
+                watch = Watch(node, number * 64 + place, trial)
                 join.watches.append(watch)
                 _ask(join, watch, link, node.columns)
             return

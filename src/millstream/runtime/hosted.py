@@ -18,7 +18,6 @@ from millstream.graph.cut import INGEST, Crossing, Cut, cut
 from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph
 from millstream.io.contract import Sink, Source, Unit
-from millstream.kernels.partition import bucket_of, partition_rows
 from millstream.operators.buffers import microseconds
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Step
@@ -29,9 +28,9 @@ from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
 from millstream.runtime.program import Changes, Note, Outcome, Packet, StreamState
+from millstream.runtime.spread import spread
 from millstream.runtime.stage import GATE, RunningStage
 from millstream.runtime.visible import to_visible
-from millstream.state.keys import hash_columns
 from millstream.state.ledger import Ledger
 from millstream.state.registers import Registers
 
@@ -309,25 +308,6 @@ class HostedStage:
                 registers = Registers(journal=True)
                 vars(registers).update(contents[name])
                 self.running.remember(name, registers)
-
-
-def spread(block: Block, crossing: Crossing, buckets: int, home: int, everyone: bool) -> Iterator[tuple[int, Block]]:
-    """The block's tuples by bucket; with `everyone` each bucket gets one, be it empty, because it carries promises."""
-    if crossing.keys is None or not len(block):
-        parts = {home: block.batch} if len(block) else {}
-    elif not crossing.keys:
-        parts = {0: block.batch}
-    else:
-        hashes, _, _ = hash_columns([block.batch.column(k) for k in crossing.keys], null_is_value=True)
-        order, offsets = partition_rows(bucket_of(hashes, buckets), buckets)
-        sorted_batch = block.batch.take(pa.array(order))
-        parts = {
-            b: sorted_batch.slice(int(offsets[b]), int(offsets[b + 1] - offsets[b])) for b in range(buckets) if offsets[b + 1] > offsets[b]
-        }
-    nothing = block.batch.slice(0, 0)
-    for bucket in range(buckets):
-        if everyone or bucket in parts:
-            yield bucket, Block(parts.get(bucket, nothing), block.punctuations)
 
 
 def pack(block: Block, step: Step | None) -> bytes:

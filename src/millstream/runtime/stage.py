@@ -85,7 +85,8 @@ class RunningStage:
                 guard, path = Guard.at(cut, crossing), [v.config for v in cut.path(crossing.producer)[1:]]
                 entrance = cut.path(crossing.producer)[0].number
                 self.gates[number] = Gate(guard, path, entrance, speaks=self.bucket == 0, journal=self.journal)
-            self.gates[number].reports = reports[self.gates[number].stream.name] == number
+            first = crossing.route is None or crossing.route.speaks(self.bucket, self.buckets)
+            self.gates[number].reports = first and reports[self.gates[number].stream.name] == number
 
     @property
     def nbytes(self) -> int:

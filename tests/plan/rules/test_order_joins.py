@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
-from millstream.errors import PlanProblem
+from millstream.errors import TypeProblem
+from millstream.plan.nodes import Join, Node, Scan
 
 LIST = "WITH (connector = 'list')"
 STREAM = "CREATE STREAM {name} (x BIGINT, y BIGINT, z BIGINT, ts TIMESTAMP) TIMESTAMP BY ts {source};"
@@ -22,10 +23,7 @@ def tree(query: str, setting: str = "") -> str:
     return shape(plan)
 
 
-def shape(node: object) -> str:
-    from millstream.plan.nodes import Join, Node, Scan
-
-    assert isinstance(node, Node)
+def shape(node: Node) -> str:
     if isinstance(node, Join):
         return f"({shape(node.left)} {shape(node.right)})"
     return node.stream.name if isinstance(node, Scan) else shape(node.inputs[0])
@@ -57,7 +55,7 @@ def test_streams_without_a_condition_are_not_joined_first() -> None:
 
 
 def test_a_wrong_tree_is_told_with_the_streams() -> None:
-    with pytest.raises(PlanProblem, match=r"join.tree = '\(\(A B\) \(C E\)\)' does not fit .* `E` is none"):
+    with pytest.raises(TypeProblem, match=r"join.tree = '\(\(A B\) \(C E\)\)' does not fit .* `E` is none"):
         tree(CHAIN, "SET join.tree = '((A B) (C E))';")
 
 
@@ -77,3 +75,26 @@ def test_known_rates_decide() -> None:
     session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
     (plan,) = session.pipeline.plans()
     assert shape(plan) == "(A (B C))"
+
+
+def test_what_is_equal_to_the_same_is_equal() -> None:
+    """B and C have no condition of their own; both are equal to A."""
+    session = ms.Session("local")
+    session.sql("SET join.tree = 'right-deep';" + "".join(STREAM.format(name=name, source=LIST) for name in "ABC"))
+    window = "[RANGE 1 SECOND]"
+    query = f"SELECT A.y FROM A {window}, B {window}, C {window} WHERE A.x = B.x AND A.x = C.x"
+    session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
+    (plan,) = session.pipeline.plans()
+    assert shape(plan) == "(A (B C))"
+    assert all(len(node.keys) == 1 for node in plan.walk() if isinstance(node, Join))
+
+
+def test_an_order_that_could_never_let_go_is_not_taken() -> None:
+    """B and C have nothing in common: joined first, they would be kept for ever."""
+    session = ms.Session("local")
+    session.sql("SET join.tree = 'right-deep';" + "".join(STREAM.format(name=name, source=LIST) for name in "ABC"))
+    near = "A.ts BETWEEN {0}.ts - INTERVAL 1 SECOND AND {0}.ts + INTERVAL 1 SECOND"
+    query = f"SELECT A.y FROM A, B, C WHERE A.x = B.x AND {near.format('B')} AND A.y = C.y AND {near.format('C')}"
+    session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
+    (plan,) = session.pipeline.plans()
+    assert shape(plan) == "((A B) C)"

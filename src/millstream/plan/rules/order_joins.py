@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
@@ -13,6 +13,7 @@ from millstream.plan import trees
 from millstream.plan.catalog import Stream
 from millstream.plan.nodes import Band, Filter, Join, Node, Project, Scan
 from millstream.plan.rules.transform import bottom_up, columns_of
+from millstream.plan.scope import column
 from millstream.plan.trees import Tree
 
 RatesOf = Callable[[Stream], Rates | None]
@@ -65,6 +66,7 @@ class _Whole:
     conditions: list[exp.Expr]
     stamps: list[str]
     written: Tree = 0
+    same: list[set[str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, node: Join) -> _Whole:
@@ -100,6 +102,7 @@ class _Whole:
     def build(self, tree: Tree) -> Node:
         """Each condition goes to the first join that has all its columns."""
         self.bands, self.conditions, self.stamps = list(self.bands), list(self.conditions), list(self.stamps)
+        self.same = self._equal_columns()
         built = self._build(tree)
         assert isinstance(built, Join) and not self.bands and not self.conditions
         return built
@@ -113,7 +116,27 @@ class _Whole:
         conditions = [part for part in self.conditions if columns_of(part) <= lefts | rights]
         self.bands = [band for band in self.bands if not {band.left, band.right} <= lefts | rights]
         self.conditions = [part for part in self.conditions if part not in conditions]
+        if not any(isinstance(part, exp.EQ) for part in conditions):
+            conditions += self._implied(lefts, rights)
         return replace(self.top, left=left, right=right, bands=tuple(bands), condition=tuple(conditions), stamp=self.stamps.pop(0))
+
+
+    def _equal_columns(self) -> list[set[str]]:
+        """Columns of one type that the conditions make equal to each other."""
+        kinds = {field.name: field.type for leaf in self.leaves for field in leaf.schema}
+        found: list[set[str]] = []
+        for part in self.conditions:
+            sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+            pair = {side.name for side in sides if isinstance(side, exp.Column)}
+            if len(pair) == 2 and len({kinds[name] for name in pair}) == 1:
+                touched = [names for names in found if names & pair]
+                found = [names for names in found if not names & pair] + [pair.union(*touched)]
+        return found
+
+    def _implied(self, lefts: set[str], rights: set[str]) -> list[exp.Expr]:
+        """What is equal to the same is equal: for inputs that no condition connects by itself."""
+        pairs = [(min(names & lefts), min(names & rights)) for names in self.same if names & lefts and names & rights]
+        return [exp.EQ(this=column(a), expression=column(b)) for a, b in pairs]
 
 
 def _mirrored(band: Band) -> Band:
