@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millstream.core.rates import Rates
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
-from millstream.graph.build import AUTO, GraphBuilder, build_graph
+from millstream.graph.build import GraphBuilder, Joins, build_graph
 from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
@@ -115,7 +115,7 @@ class Pipeline:
         """With the graph of all queries, ready for more."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, **self._joins)
+        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, Joins.of(self.settings))
         builder.insert(self.plans())
         return builder
 
@@ -123,14 +123,9 @@ class Pipeline:
     def in_order(self) -> bool:
         return bool(self.settings.get("execution.order") == "in-order")
 
-    @property
-    def _joins(self) -> dict[str, Any]:
-        """What is chosen for joins."""
-        return {"algorithm": self.settings.get("join.algorithm"), "feedback": self.settings.get("join.feedback")}
-
     def sketched(self, queries: Sequence[nodes.Insert] | None = None) -> Graph:
         """The graph of these queries (all of them, by default), to look at."""
-        return sketch(self.plans(queries), in_order=self.in_order, **self._joins)
+        return sketch(self.plans(queries), in_order=self.in_order, joins=Joins.of(self.settings))
 
     def explained(self, statement: Explain) -> nodes.Insert:
         """The bound query that an EXPLAIN statement asks about; a query without INSERT gets a sink of its own."""
@@ -147,7 +142,7 @@ class Pipeline:
         plans = self.plans(queries)
         if form == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
-        return explained(form, sketch(plans, in_order=self.in_order, **self._joins), self.settings)
+        return explained(form, sketch(plans, in_order=self.in_order, joins=Joins.of(self.settings)), self.settings)
 
 
 def explained(form: str, graph: Graph, settings: Settings) -> str:
@@ -159,9 +154,9 @@ def _rates(stream: Stream) -> Rates | None:
     return rates_of(stream.options, closes=bool(stream.closed_columns), unique=bool(stream.unique))
 
 
-def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, algorithm: str = AUTO, feedback: bool = True) -> Graph:
+def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, joins: Joins = Joins()) -> Graph:  # noqa: B008 (it is frozen)
     """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
-    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, algorithm=algorithm, feedback=feedback)
+    return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, joins=joins)
 
 
 def _read(table: Table) -> pa.Table:

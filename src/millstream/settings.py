@@ -36,6 +36,7 @@ SETTINGS = {
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, or a tree of a query's streams: '((A B) (C D))'"),
+        Setting("join.index", "hash", str, "how a join finds partners: by a hash, or by looking at all it stores", ("hash", "none")),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
         Setting("feedback.trial", 8192, int, "tuples asked about before it is judged whether feedback pays; 0 asks always"),
         Setting("source.max_files_per_batch", 0, int, "units of one stream that a micro-batch takes; 0 adapts"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 
 import pyarrow as pa
@@ -29,8 +29,22 @@ from millstream.plan import nodes
 from millstream.plan.nodes import Band, Node
 from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
+from millstream.settings import Settings
 
 AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Joins:
+    """What was chosen for joins."""
+
+    algorithm: str = AUTO
+    feedback: bool = True
+    indexed: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> Joins:
+        return cls(settings.get("join.algorithm"), settings.get("join.feedback"), settings.get("join.index") == "hash")
 
 
 def build_graph(
@@ -38,11 +52,10 @@ def build_graph(
     rows_of: Callable[[nodes.Node], pa.Table],
     *,
     in_order: bool = False,
-    algorithm: str = AUTO,
-    feedback: bool = True,
+    joins: Joins = Joins(),  # noqa: B008 (it is frozen)
 ) -> Graph:
-    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order; `algorithm` and `feedback` are for joins."""
-    builder = GraphBuilder(rows_of, in_order, algorithm, feedback)
+    """`rows_of` gives the rows of a static sub-plan; `in_order` lets operators wait for order."""
+    builder = GraphBuilder(rows_of, in_order, joins)
     builder.insert(plans)
     return builder.graph
 
@@ -54,11 +67,10 @@ def _shown(schema: pa.Schema) -> str:
 class GraphBuilder:
     """Builds a graph, and changes it while it runs: what is there keeps its numbers."""
 
-    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool, algorithm: str = AUTO, feedback: bool = True) -> None:
+    def __init__(self, rows_of: Callable[[nodes.Node], pa.Table], in_order: bool, joins: Joins = Joins()) -> None:  # noqa: B008 (it is frozen)
         self.rows_of = rows_of
         self.in_order = in_order
-        self.algorithm = algorithm
-        self.feedback = feedback
+        self.joins = joins
         self.joined: set[Node] = set()
         """Joins before or behind another one, with nothing but stateless operators between."""
         self.sinks: dict[str, tuple[int, pa.Schema]] = {}
@@ -232,16 +244,18 @@ class GraphBuilder:
         right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
         schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
         twins = (_twins([a for a, _ in node.keys], left_keys, node.heard[0]), _twins([b for _, b in node.keys], right_keys, node.heard[1]))
-        feedback = self.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
-        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins, feedback)
+        feedback = self.joins.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
+        join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
+        join = replace(join, indexed=self.joins.indexed, feedback=feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
 
     def _algorithm(self, node: nodes.Join) -> str:
         """What the streams declare decides, unless somebody has chosen something that lets both sides go."""
         by_time = any(band.high is not None for band in node.bands) and any(band.low is not None for band in node.bands)
         closing = [any(s <= names for s in side.punctuated) for names, side in zip(node.heard, (node.left, node.right), strict=True)]
-        if self.algorithm == PUNCTUATED_WINDOW or (self.algorithm == WINDOW and by_time) or (self.algorithm == PUNCTUATED and all(closing)):
-            return self.algorithm
+        chosen = self.joins.algorithm
+        if chosen == PUNCTUATED_WINDOW or (chosen == WINDOW and by_time) or (chosen == PUNCTUATED and all(closing)):
+            return chosen
         if not any(closing):
             return WINDOW
         return PUNCTUATED_WINDOW if node.bands else PUNCTUATED

@@ -63,15 +63,15 @@ def probe(
     rows: Int64s,
     begun: Int64s,
     slack: np.uint64,
-) -> tuple[int, int, int]:
-    """Fill `probes` and `rows` with pairs; returns their count and the place (position, row) to go on from.
+) -> tuple[int, int, int, int]:
+    """Fill `probes` and `rows` with pairs; returns their count, the place (position, row) to go on from, and the rows looked at.
 
     Heads and first nodes are read some positions ahead, `len(begun)` at a time: these loads do not wait for each other, while
     a walk waits for each of its own. One position after the other took 149 ns per tuple on a million rows, this takes 75. In
     large windows the second nodes are read ahead as well (ten million rows: 147 ns per tuple without, 110 with).
     """
     mask = len(heads) - 1
-    count = 0
+    count, seen = 0, 0
     following = np.empty(len(begun), dtype=np.int64)
     deep = len(heads) > _CACHED
     ahead, base = position, position
@@ -94,17 +94,18 @@ def probe(
         while row >= 0:
             if nodes[row, 1] == wanted and nodes[row, 2] <= high[position] and nodes[row, 3] >= low[position] and alive[row]:
                 if count == len(rows):
-                    return count, position, row
+                    return count, position, row, seen
                 probes[count] = position
                 rows[count] = row
                 count += 1
+            seen += 1
             reach = nodes[row, 3]
             if reach < low[position] and np.uint64(low[position]) - np.uint64(reach) > slack:
                 break
             row = nodes[row, 0]
         position += 1
         row = -2
-    return count, position, row
+    return count, position, row, seen
 
 
 @compiled

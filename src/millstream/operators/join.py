@@ -38,6 +38,8 @@ class Join(Config):
     """What lets go of stored tuples: time (`window`: WJoin), finished values (`punctuated`: PJoin), or both (PWJoin of paper 002)."""
     twins: tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = ((), ())
     """For each side: keys that are a column of it in a wider type, and that column."""
+    indexed: bool = True
+    """False looks at every stored tuple in reach: nested loops, as paper 003 has them."""
     feedback: bool = False
     """Whether it takes part in demand feedback (paper 003): tells producers what it does not need, and holds back what nobody needs."""
 

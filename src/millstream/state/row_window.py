@@ -43,10 +43,16 @@ class RowWindow:
     memory of dead rows comes back when they are half of all and the window has to grow.
     """
 
-    def __init__(self, schema: pa.Schema, *, keys: tuple[str, ...] | None = None, journal: bool = False) -> None:
-        """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out."""
+    def __init__(self, schema: pa.Schema, *, keys: tuple[str, ...] | None = None, journal: bool = False, indexed: bool = True) -> None:
+        """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out.
+
+        Without an index a probe looks at every row that time has left in reach (nested loops).
+        """
         self.schema = schema
         self._key_columns = keys
+        self._indexed = indexed
+        self.probes = 0
+        """Rows that probes have looked at."""
         self._journal = journal
         self._next_serial = 0
         self._clear()
@@ -122,7 +128,7 @@ class RowWindow:
             self._homes = grown(self._homes, capacity, top)
         self._calendar.reserve(capacity)
         self._rings.reserve(capacity)
-        if capacity > len(self._heads):
+        if capacity > len(self._heads) and self._indexed:
             self._heads = _heads(capacity)
             chains.link(self._heads, self._nodes, 0, top)
 
@@ -138,7 +144,7 @@ class RowWindow:
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._top = len(rows)
-        self._heads = _heads(capacity)
+        self._heads = _heads(capacity if self._indexed else 1)
         chains.link(self._heads, self._nodes, 0, self._top)
         self._greatest, self._slack = chains.disorder(self._nodes, 0, self._top, MIN_TIME, np.uint64(0))
 
@@ -173,9 +179,10 @@ class RowWindow:
         begun = np.empty(_AHEAD + 1, dtype=np.int64)
         while position < len(hashes) and self._top:
             probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-            count, position, row = chains.probe(
+            count, position, row, seen = chains.probe(
                 self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows, begun, slack
             )
+            self.probes += seen
             if count:
                 yield probes[:count], rows[:count]
             size = min(limit, 4 * size)
