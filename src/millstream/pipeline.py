@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from millstream.core.rates import Rates
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
-from millstream.graph.build import GraphBuilder, Joins, build_graph
+from millstream.graph.build import GraphBuilder, build_graph
 from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
+from millstream.graph.joins import Joins
 from millstream.io import read_table
 from millstream.io.rates import rates_of
 from millstream.language import parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from sqlglot import exp
 from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
+from millstream.graph.joins import Joins, neighbours, one_axis, right_reach, twins_of
 from millstream.operators.aggregate import Aggregate, Call
 from millstream.operators.contract import Config
 from millstream.operators.distinct import Distinct
@@ -26,25 +27,9 @@ from millstream.operators.sort import Sort
 from millstream.operators.table_join import TableJoin
 from millstream.operators.union import Union
 from millstream.plan import nodes
-from millstream.plan.nodes import Band, Node
+from millstream.plan.nodes import Node
 from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
-from millstream.settings import Settings
-
-AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Joins:
-    """What was chosen for joins."""
-
-    algorithm: str = AUTO
-    feedback: bool = True
-    indexed: bool = True
-
-    @classmethod
-    def of(cls, settings: Settings) -> Joins:
-        return cls(settings.get("join.algorithm"), settings.get("join.feedback"), settings.get("join.index") == "hash")
 
 
 def build_graph(
@@ -101,7 +86,7 @@ class GraphBuilder:
     def insert(self, plans: Sequence[nodes.Insert]) -> None:
         """More queries. What keeps no state is shared with those that were there; what does, only among these: it begins with them."""
         self.known, self.sorts = {}, {}
-        self.joined = {join for plan in plans for pair in _neighbours(plan) for join in pair}
+        self.joined = {join for plan in plans for pair in neighbours(plan) for join in pair}
         for plan in plans:
             number, schema = self.sinks.setdefault(plan.sink.name.lower(), (len(self.sinks), plan.input.schema))
             if plan.input.schema != schema:
@@ -230,7 +215,7 @@ class GraphBuilder:
     def _(self, node: nodes.Join) -> int:
         keys = node.typed_keys
         left, left_keys = self._with_keys(self.visit_in_order(node.left), [a for a, _ in keys], "l", node)
-        bands, rest = _one_axis(node.bands, node.pair_schema)
+        bands, others, rest = one_axis(node)
         conditions = [*node.condition, *rest]
         condition = conjunction(conditions) if conditions else None
         stamp = None
@@ -243,10 +228,12 @@ class GraphBuilder:
             return self.add(TableJoin(join, table, _table_name(node.right)), left)
         right, right_keys = self._with_keys(self.visit_in_order(node.right), [b for _, b in keys], "r", node)
         schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
-        twins = (_twins([a for a, _ in node.keys], left_keys, node.heard[0]), _twins([b for _, b in node.keys], right_keys, node.heard[1]))
+        heard, (lefts, rights) = node.heard, ([a for a, _ in node.keys], [b for _, b in node.keys])
+        twins = (twins_of(lefts, left_keys, heard[0]), twins_of(rights, right_keys, heard[1]))
         feedback = self.joins.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
         join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
-        join = replace(join, indexed=self.joins.indexed, feedback=feedback)
+        reach, left_time = right_reach(node, bands)
+        join = replace(join, right_reach=reach, left_time=left_time, others=others, indexed=self.joins.indexed, feedback=feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
 
     def _algorithm(self, node: nodes.Join) -> str:
@@ -335,17 +322,6 @@ def _ordered(node: Node, time: str) -> bool:
     return not (isinstance(node, nodes.Join) and node.kind != "inner")
 
 
-def _neighbours(plan: Node) -> Iterator[tuple[Node, Node]]:
-    """Joins of streams and those that read them, with nothing but filters and projections between."""
-    for node in plan.walk():
-        if isinstance(node, nodes.Join) and not node.static:
-            for below in node.inputs:
-                while isinstance(below, (nodes.Filter, nodes.Project)):
-                    below = below.input
-                if isinstance(below, nodes.Join) and not below.static:
-                    yield node, below
-
-
 def _members(union: nodes.Union) -> list[Node]:
     """What it unites, and what unions among that do: one operator does it all."""
     return [m for member in union.members for m in (_members(member) if isinstance(member, nodes.Union) else [member])]
@@ -371,22 +347,3 @@ def _free(name: str, taken: dict[str, exp.Expr]) -> str:
         number += 1
         found = f"{name}_{number}" if name.startswith("__") else f"__{name}_{number}"
     return found
-
-
-def _one_axis(bands: Sequence[Band], schema: pa.Schema) -> tuple[tuple[Band, ...], list[exp.Expr]]:
-    """The bands over the right column that most of them bound; the others become conditions."""
-    if not bands:
-        return (), []
-
-    def worth(name: str) -> tuple[int, int]:
-        mine = [b for b in bands if b.right == name]
-        return sum((b.low is not None) + (b.high is not None) for b in mine), len(mine)
-
-    axis = max(dict.fromkeys(b.right for b in bands), key=worth)
-    chosen = tuple(b for b in bands if b.right == axis)
-    return chosen, [part for b in bands if b.right != axis for part in b.conditions(schema)]
-
-
-def _twins(keys: Sequence[exp.Expr], names: tuple[str, ...], heard: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """Keys that are a column in a wider type, and that column."""
-    return tuple((name, key.name) for key, name in zip(keys, names, strict=True) if key.name in heard and key.name != name)

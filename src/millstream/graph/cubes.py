@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from millstream.graph.graph import Graph, Vertex
+from millstream.graph.graph import Graph
 
 Port = tuple[int, int]
 """A vertex and the number of its input."""
@@ -155,12 +155,10 @@ class _Group:
             return port, column
         v = self.graph[number]
         if v.config.needs.together:
-            return self._traced((number, self._side(v, column)), column)
+            side = next((side for side, n in enumerate(v.inputs) if column in self.graph[n].config.schema.names), None)
+            return None if side is None else self._traced((number, side), column)
         found = v.config.source_columns([column])
         return None if found is None else self._traced((number, 0), found[column])
-
-    def _side(self, v: Vertex, column: str) -> int:
-        return next((port for port, number in enumerate(v.inputs) if column in self.graph[number].config.schema.names), 0)
 
     def _column(self, port: Port, common: set[tuple[Port, str]]) -> str | None:
         """The name of a column at an input, from outside or not, if it is there."""

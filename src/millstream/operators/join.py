@@ -38,6 +38,11 @@ class Join(Config):
     """What lets go of stored tuples: time (`window`: WJoin), finished values (`punctuated`: PJoin), or both (PWJoin of paper 002)."""
     twins: tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = ((), ())
     """For each side: keys that are a column of it in a wider type, and that column."""
+    right_reach: tuple[tuple[str, int], ...] = ()
+    """Times of a right tuple, and how far each reaches: the least of these ends is the last `left_time` that it can meet."""
+    left_time: str | None = None
+    others: tuple[Band, ...] = ()
+    """Bands over other columns of the right side; results keep to them by `condition`, and by them its times move on."""
     indexed: bool = True
     """False looks at every stored tuple in reach: nested loops, as paper 003 has them."""
     feedback: bool = False
@@ -61,6 +66,11 @@ class Join(Config):
         return self.bands[0].right if self.bands else None
 
     @property
+    def moving(self) -> tuple[Band, ...]:
+        """The bands by which times move on; left tuples without a partner come out by the axis alone."""
+        return self.bands if self.kind in ("left", "anti") else (*self.bands, *self.others)
+
+    @property
     def needs(self) -> Needs:
         # A left tuple that found nobody lies in the bucket of its own key, and has nulls in place of the right one.
         spreading = None if self.kind == "inner" else (0,)
@@ -80,17 +90,18 @@ class Join(Config):
 
     def ways(self, attribute: str, mark: int) -> tuple[tuple[Due, ...], ...]:
         """The inverse of `JoinPromises._marks`."""
-        if self.axis is not None and attribute == self.axis:
-            right = Due(1, attribute, mark)
-            lows = [(band.left, band.low) for band in self.bands if band.low is not None]
-            return tuple((Due(0, left, mark - low), right) for left, low in lows) if self.kind in ("inner", "left") else ()
+        if any(band.right == attribute for band in self.moving):
+            if self.kind not in ("inner", "left"):
+                return ()
+            lows = [(band.left, band.low) for band in self.moving if band.right == attribute and band.low is not None]
+            return tuple((Due(0, left, mark - low), Due(1, attribute, mark)) for left, low in lows)
         if self.stamp is not None and attribute == self.stamp[0]:
             both = (Due(0, self.stamp[1], mark), Due(1, self.stamp[2], mark))
             if self.kind != "left":
                 return (both,)
             return tuple((*both, *way) for way in self.ways(self.stamp[1], mark))
-        highs = [band.high for band in self.bands if band.left == attribute and band.high is not None]
-        return ((Due(0, attribute, mark), Due(1, str(self.axis), mark + highs[-1])),) if highs else ()
+        highs = [(band.right, band.high) for band in self.moving if band.left == attribute and band.high is not None]
+        return tuple((Due(0, attribute, mark), Due(1, right, mark + high)) for right, high in highs)
 
     def build(self, journal: bool = False) -> Operator:
         from millstream.operators.running_join import RunningJoin

@@ -86,9 +86,10 @@ class Downstream:
     names: dict[str, str]
     """What the next one calls the columns of this join that it sees."""
 
-    def least(self, column: str) -> int:
-        name = self.names.get(column)
-        return MIN_TIME if name is None else self.consumer.least(self.owner, name)
+    def least(self) -> dict[str, int]:
+        """By this join's names, the least values that may still be asked for."""
+        known = self.consumer.least(self.owner)
+        return {column: known[name] for column, name in self.names.items() if name in known}
 
 
 @dataclass
@@ -111,7 +112,8 @@ class JoinFeedback:
 
     def __post_init__(self) -> None:
         self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
-        self.waking = False
+        self.waking, self.woke = False, True
+        """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self.taken = self.made = 0.0
 
     @property
@@ -171,6 +173,7 @@ class JoinFeedback:
             if watch.poor(saved):
                 woken = self._sleeping(watch)  # who has a partner now is still among them
                 watch.rest(len(self.rows[1 - self.fed]))
+            self.woke |= len(woken) > 0
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
         self.waking = False
@@ -205,30 +208,27 @@ class JoinFeedback:
         link = self.links[self.fed]
         assert link is not None
         sleeping = sum(watch.wanted.asleep for watch in self.ready())
-        if sleeping:
+        if sleeping or self.woke:
+            self.woke = False
             link.forget()
             if sleeping > 1024 + 4 * sum(len(sleepers) for holder in self.holders() for sleepers in holder.asleep):
                 self.count(*self.ready())
 
-    def floor(self, column: str) -> int:
-        """What is woken here has at least this value in a column of the fed input: its partner is still to come."""
-        bands = self.config.bands
-        lefts, axis = self.next_times()
-        if self.fed == LEFT:
-            return max((_shift(axis, -band.high) for band in bands if band.left == column and band.high is not None), default=MIN_TIME)
-        if column != self.config.axis:
-            return MIN_TIME
-        return max((_shift(lefts[band.left], band.low) for band in bands if band.low is not None), default=MIN_TIME)
+    def floors(self) -> dict[str, int]:
+        """What is woken here has at least these values in the columns of the fed input: its partner is still to come.
 
-    def next_times(self) -> tuple[dict[str, int], int]:
-        """The least times of tuples still to come in: from outside, or because they are woken."""
-        lefts = {band.left: self.mark(LEFT, band.left) for band in self.config.bands}
-        axis = self.mark(RIGHT, self.config.axis)
+        From outside, or because it is woken for a consumer further on, which then has something to say of both.
+        """
+        found: dict[str, int] = {}
+        for band in self.config.moving:
+            if self.fed == LEFT and band.high is not None:
+                found[band.left] = max(found.get(band.left, MIN_TIME), _shift(self.mark(RIGHT, band.right), -band.high))
+            elif self.fed == RIGHT and band.low is not None:
+                found[band.right] = max(found.get(band.right, MIN_TIME), _shift(self.mark(LEFT, band.left), band.low))
         for each in self._holding():
-            woken, least = self._least(each)
-            lefts = {name: min(mark, woken[name]) for name, mark in lefts.items()}
-            axis = min(axis, least)
-        return lefts, axis
+            least = self._least(each)
+            found = {name: min(bound, least[name]) for name, bound in found.items()}
+        return found
 
     # -- as a producer --------------------------------------------------------------------------------------------
 
@@ -309,40 +309,37 @@ class JoinFeedback:
     def bounds(self) -> tuple[int, int]:
         """For each side: what expires before is of no use to anything that sleeps, nor is it if it sleeps. MAX_TIME where nothing does.
 
-        Right tuples expire by their time. A left tuple expires by the least of its times plus how far each of them reaches.
+        A tuple expires by the least of its times plus how far each of them reaches.
         """
         found = [self.needed(each) for each in self._holding()]
         return min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)
 
     def needed(self, downstream: Downstream) -> tuple[int, int]:
         """The same for what sleeps on account of one consumer, if anything does."""
-        lefts, axis = self._least(downstream)
-        reach = [_shift(lefts[band.left], band.high) for band in self.config.bands if band.high is not None]
-        return min(reach, default=MIN_TIME), axis
+        least = self._least(downstream)
+        reach = [_shift(least[band.left], band.high) for band in self.config.bands if band.high is not None]
+        right = min((_shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
+        return min(reach, default=MIN_TIME), right
 
     def _holding(self) -> list[Downstream]:
         """The consumers for which something may sleep here or above."""
         return [each for each in self.downstream if each.owner.waking or any(watch.wanted.asleep for watch in each.owner.ready())]
 
-    def _least(self, downstream: Downstream) -> tuple[dict[str, int], int]:
-        """The least times that results still to be asked for can have: by what their consumer says of them, and by each other."""
-        bands = self.config.bands
-        lefts = {band.left: downstream.least(band.left) for band in bands}
-        axis = downstream.least(str(self.config.axis))
-        axis = max([axis, *(_shift(lefts[band.left], band.low) for band in bands if band.low is not None)])
+    def _least(self, downstream: Downstream) -> dict[str, int]:
+        """The least values that results still to be asked for can have: by what their consumer says of them, and by each other."""
+        bands = self.config.moving
+        least = dict.fromkeys([name for band in bands for name in (band.left, band.right)], MIN_TIME) | downstream.least()
+        for band in bands:
+            if band.low is not None:
+                least[band.right] = max(least[band.right], _shift(least[band.left], band.low))
         for band in bands:
             if band.high is not None:
-                lefts[band.left] = max(lefts[band.left], _shift(axis, -band.high))
-        return lefts, axis
+                least[band.left] = max(least[band.left], _shift(least[band.right], -band.high))
+        return least
 
-    def least(self, owner: JoinFeedback, column: str) -> int:
-        """The least value in a column of an input that may still be asked for by this consumer, or by one behind it."""
-        if owner is self:
-            return self.floor(column)
-        behind = next(each for each in self.downstream if each.owner is owner)
-        lefts, axis = self._least(behind)
-        own = axis if column == self.config.axis else lefts.get(column, MIN_TIME)
-        return max(own, behind.least(column))
+    def least(self, owner: JoinFeedback) -> dict[str, int]:
+        """The least values in columns of its inputs that may still be asked for by this consumer, or by one behind it."""
+        return self.floors() if owner is self else self._least(next(each for each in self.downstream if each.owner is owner))
 
 
 def _shift(mark: int, by: int) -> int:

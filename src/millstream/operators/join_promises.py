@@ -202,17 +202,16 @@ class JoinPromises:
 
         left.ts >= min(left mark, right mark - high), right.ts >= min(right mark, left mark + low); both inclusive.
         """
-        right = self.mark(RIGHT, self.config.axis)
         marks: dict[str, int] = {}
-        bound = MIN_TIME
-        for band in self.config.bands:
-            left = self.mark(LEFT, band.left)
+        bounds: dict[str, int] = {}
+        for band in self.config.moving:
+            left, right = self.mark(LEFT, band.left), self.mark(RIGHT, band.right)
             if band.high is not None:
-                marks[band.left] = min(left, shift(right, -band.high))
+                marks[band.left] = max(marks.get(band.left, MIN_TIME), min(left, shift(right, -band.high)))
             if band.low is not None:
-                bound = max(bound, shift(left, band.low))
-        if self.config.axis is not None and self.config.kind in ("inner", "left"):
-            marks[self.config.axis] = min(right, bound)
+                bounds[band.right] = max(bounds.get(band.right, MIN_TIME), shift(left, band.low))
+        if self.config.kind in ("inner", "left"):
+            marks |= {name: min(self.mark(RIGHT, name), bound) for name, bound in bounds.items()}
         if self.config.stamp is not None:
             name, a, b = self.config.stamp
             marks[name] = min(self.mark(LEFT, a), self.mark(RIGHT, b))

@@ -16,7 +16,7 @@ from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
 from millstream.operators.join_feedback import JoinFeedback
 from millstream.operators.join_pairs import PairMaker
-from millstream.operators.join_promises import JoinPromises, shift
+from millstream.operators.join_promises import JoinPromises
 from millstream.state.keys import hash_columns
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
@@ -89,7 +89,7 @@ class RunningJoin(Operator):
         out.letters += self.pairs.take_letters()
 
     def _expiry(self, port: int, batch: pa.RecordBatch) -> Int64s:
-        return self._interval(batch)[1] if port == LEFT else self._right_time(batch)[0]
+        return self._interval(batch)[1] if port == LEFT else self._right_expiry(batch)
 
     def _left(self, batch: pa.RecordBatch, out: Output) -> Mask:
         """A left tuple meets the right tuples whose time lies in its interval; it stays while more may come."""
@@ -125,6 +125,7 @@ class RunningJoin(Operator):
         """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
         hashes, valid, exact = self._hashes(batch, self.config.right_keys)
         time, timed = self._right_time(batch)
+        expiry = self._right_expiry(batch)
         valid &= timed
         kind, lefts = self.config.kind, self.rows[LEFT]
         for probes, rows in lefts.probe(hashes, valid, time, time):
@@ -138,7 +139,7 @@ class RunningJoin(Operator):
                 if kind == "semi":
                     out.put(lefts.take(first).select(list(self.config.output)))
                 self._discard(LEFT, first)
-        stays = valid & (time >= self._right_bound())
+        stays = valid & (expiry >= self._right_bound())
         if self.valued:
             stays &= ~self.promises.closed(LEFT, batch)
         if self.registers.get("left ended", 0):
@@ -146,7 +147,7 @@ class RunningJoin(Operator):
         if stays.any():
             keep = np.flatnonzero(stays)
             chosen = batch if stays.all() else batch.take(pa.array(keep))
-            self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep])
+            self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep], expiry[keep])
         return stays
 
     def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[UInt64s, Mask, bool]:
@@ -177,6 +178,13 @@ class RunningJoin(Operator):
         timed = np.asarray(column.is_valid()) if column.null_count else np.ones(batch.num_rows, dtype=np.bool_)
         return to_axis(column), timed
 
+    def _right_expiry(self, batch: pa.RecordBatch) -> Int64s:
+        """The latest left time that each right tuple can meet."""
+        expiry = np.full(batch.num_rows, MAX_TIME, dtype=np.int64)
+        for name, reach in self.config.right_reach:
+            np.minimum(expiry, to_axis(batch.column(name)) + reach, out=expiry)
+        return expiry
+
     def _left_may_meet(self, high: Int64s) -> Mask:
         if self.registers.get("right ended", 0):
             return np.zeros(len(high), dtype=np.bool_)
@@ -189,13 +197,9 @@ class RunningJoin(Operator):
         return mark if self.feedback is None else min(mark, self.feedback.bounds()[LEFT])
 
     def _right_bound(self) -> int:
-        """Right tuples before this time meet no later left tuple."""
-        bounds = [MIN_TIME]
-        for band in self.config.bands if self.timed else ():
-            mark = self.promises.mark(LEFT, band.left)
-            if band.low is not None and mark > MIN_TIME:
-                bounds.append(shift(mark, band.low))
-        return max(bounds) if self.feedback is None else min(max(bounds), self.feedback.bounds()[RIGHT])
+        """Right tuples that expire before this left time meet no later left tuple."""
+        mark = self.promises.mark(LEFT, self.config.left_time) if self.timed else MIN_TIME
+        return mark if self.feedback is None else min(mark, self.feedback.bounds()[RIGHT])
 
     def _put_left(self, batch: pa.RecordBatch, mask: Mask, out: Output) -> None:
         """Left tuples without a partner; a left join fills the other side with nulls."""
@@ -212,9 +216,8 @@ class RunningJoin(Operator):
         if self.config.axis is not None and left < MAX_TIME:
             yield Due(RIGHT, self.config.axis, left + 1)
         right = self._until(RIGHT, False)
-        for band in self.config.bands:
-            if band.low is not None and right < MAX_TIME:
-                yield Due(LEFT, band.left, right + 1 - band.low)
+        if self.config.left_time is not None and right < MAX_TIME:
+            yield Due(LEFT, self.config.left_time, right + 1)
 
     def _until(self, side: int, results_wait: bool) -> int:
         """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""
@@ -248,7 +251,7 @@ class RunningJoin(Operator):
             if self.timed:
                 self._let_go(LEFT, self.rows[LEFT].expire(self._left_bound()), out)
             self.registers.raise_to("right progress", self.promises.mark(RIGHT, attribute))
-        elif port == LEFT and any(band.left == attribute for band in self.config.bands):
+        elif port == LEFT and attribute == self.config.left_time:
             if self.timed:
                 self._let_go(RIGHT, self.rows[RIGHT].expire(self._right_bound()), out)
             self.registers.raise_to("left progress", self.promises.mark(LEFT, attribute))

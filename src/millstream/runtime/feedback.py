@@ -84,11 +84,13 @@ def _component(join: JoinFeedback, port: int, column: str) -> tuple[int, int] | 
     if link is None:
         return id(join), port
     name = link.names.get(column)
-    return None if name is None else _component(link.producer, _side(link.producer, name), name)
+    side = None if name is None else _side(link.producer, name)
+    return None if name is None or side is None else _component(link.producer, side, name)
 
 
-def _side(join: JoinFeedback, column: str) -> int:
-    return LEFT if column in join.config.left.names else RIGHT
+def _side(join: JoinFeedback, column: str) -> int | None:
+    """The input that a column comes from; None for the later of both times, which the join makes itself."""
+    return next((side for side, schema in enumerate((join.config.left, join.config.right)) if column in schema.names), None)
 
 
 def _behind(owner: JoinFeedback, link: Link, consumer: JoinFeedback) -> None:

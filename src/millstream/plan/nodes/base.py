@@ -33,6 +33,11 @@ class Node:
         return None
 
     @cached_property
+    def times(self) -> frozenset[str]:
+        """The columns whose latest is `time`, which may be the only one."""
+        return frozenset() if self.time is None else frozenset([self.time])
+
+    @cached_property
     def progressing(self) -> frozenset[str]:
         """Columns on which low-water marks are promised to move on."""
         return frozenset()
@@ -60,6 +65,10 @@ class Unary(Node):
     @property
     def time(self) -> str | None:
         return self.input.time
+
+    @cached_property
+    def times(self) -> frozenset[str]:
+        return self.input.times
 
     @cached_property
     def progressing(self) -> frozenset[str]:

@@ -88,6 +88,12 @@ class Join(Node):
         alike = self.left.schema.field(self.left.time).type == self.right.schema.field(self.right.time).type
         return self.stamp if alike else None
 
+    @cached_property
+    def times(self) -> frozenset[str]:
+        if self.time is None or self.time != self.stamp:
+            return self.left.times if self.time is not None else frozenset()
+        return self.left.times | self.right.times if self.kind == "inner" else frozenset([self.stamp])
+
     @property
     def static(self) -> bool:
         """True when the right side is a table."""

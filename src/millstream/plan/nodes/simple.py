@@ -56,6 +56,14 @@ class Project(Node):
         return self.time_column
 
     @cached_property
+    def times(self) -> frozenset[str]:
+        meaning = dict(self.columns).get(self.time_column) if self.time_column is not None else None
+        same = isinstance(meaning, exp.Column) and meaning.name == self.input.time
+        if same and all(name in self.renames for name in self.input.times):
+            return frozenset(self.renames[name] for name in self.input.times)
+        return super().times
+
+    @cached_property
     def renames(self) -> dict[str, str]:
         """Input columns that go on unchanged, with their new names."""
         return {e.name: name for name, e in reversed(self.columns) if isinstance(e, exp.Column)}

@@ -43,7 +43,8 @@ def _change(node: Node) -> Node:
             left, first = _with_column(left, a, taken)
             right, second = _with_column(right, b, taken)
             bands.append(Band(first, second, 0, 0))
-    return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=_merged(bands))
+    bands = _merged(bands)
+    return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=(*bands, *_latest(node, bands)))
 
 
 def _split(condition: tuple[exp.Expr, ...]) -> list[exp.Expr]:
@@ -139,7 +140,42 @@ def _with_column(side: Node, expression: exp.Expr, taken: set[str]) -> tuple[Nod
     return Project(side, (*columns, (name, expression)), side.time), name
 
 
-def _merged(bands: list[Band]) -> tuple[Band, ...]:
+def _latest(node: Join, bands: list[Band]) -> list[Band]:
+    """Bands of the latest of several times, where those of all of them are known: it is what moves on first.
+
+    From `-5 <= c - a <= 5` and `-5 <= c - b <= 5` follows the same for the later of a and b, so that c can go when that has gone by:
+    a alone, in results of a join, may be as old as its window allows.
+    """
+    found: dict[tuple[str, str], Band] = {(band.left, band.right): band for band in bands}
+    left, right = node.left.time, node.right.time
+    new: list[Band] = []
+    if left is not None and left not in node.left.times:
+        for name in dict.fromkeys(band.right for band in bands):
+            parts = [found.get((time, name)) for time in sorted(node.left.times)]
+            if all(part is not None for part in parts):
+                new.append(_of_later_left(left, name, [part for part in parts if part is not None]))
+    found |= {(band.left, band.right): band for band in new}
+    if right is not None and right not in node.right.times:
+        for name in dict.fromkeys(one for one, _ in found):
+            parts = [found.get((name, time)) for time in sorted(node.right.times)]
+            if all(part is not None for part in parts):
+                new.append(_of_later_right(name, right, [part for part in parts if part is not None]))
+    return [band for band in new if band.low is not None or band.high is not None]
+
+
+def _of_later_left(left: str, right: str, bands: list[Band]) -> Band:
+    """The distance to the later of several is the least of theirs."""
+    lows, highs = [band.low for band in bands], [band.high for band in bands if band.high is not None]
+    return Band(left, right, None if None in lows else min(low for low in lows if low is not None), min(highs, default=None))
+
+
+def _of_later_right(left: str, right: str, bands: list[Band]) -> Band:
+    """The distance of the later of several is the greatest of theirs."""
+    lows, highs = [band.low for band in bands if band.low is not None], [band.high for band in bands]
+    return Band(left, right, max(lows, default=None), None if None in highs else max(high for high in highs if high is not None))
+
+
+def _merged(bands: list[Band]) -> list[Band]:
     """One band per pair of columns: all of them must hold."""
     merged: dict[tuple[str, str], Band] = {}
     for band in bands:
@@ -149,4 +185,4 @@ def _merged(bands: list[Band]) -> tuple[Band, ...]:
             highs = [b.high for b in (known, band) if b.high is not None]
             band = Band(band.left, band.right, max(lows) if lows else None, min(highs) if highs else None)
         merged[band.left, band.right] = band
-    return tuple(merged.values())
+    return list(merged.values())

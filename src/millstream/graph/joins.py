@@ -1,0 +1,68 @@
+"""What a logical join becomes: its one axis, what lets its tuples go, and what was chosen for all joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from millstream.plan import nodes
+from millstream.plan.nodes import Band, Node
+from millstream.settings import Settings
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Joins:
+    """What was chosen for joins."""
+
+    algorithm: str = AUTO
+    feedback: bool = True
+    indexed: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> Joins:
+        return cls(settings.get("join.algorithm"), settings.get("join.feedback"), settings.get("join.index") == "hash")
+
+
+def neighbours(plan: Node) -> Iterator[tuple[Node, Node]]:
+    """Joins of streams and those that read them, with nothing but filters and projections between."""
+    for node in plan.walk():
+        if isinstance(node, nodes.Join) and not node.static:
+            for below in node.inputs:
+                while isinstance(below, (nodes.Filter, nodes.Project)):
+                    below = below.input
+                if isinstance(below, nodes.Join) and not below.static:
+                    yield node, below
+
+
+def one_axis(node: nodes.Join) -> tuple[tuple[Band, ...], tuple[Band, ...], list[exp.Expr]]:
+    """The bands over the right column that most of them bound; the others, which become conditions unless they follow from these."""
+    if not node.bands:
+        return (), (), []
+
+    def worth(name: str) -> tuple[int, int, bool]:
+        mine = [b for b in node.bands if b.right == name]
+        return sum((b.low is not None) + (b.high is not None) for b in mine), len(mine), name == node.right.time
+
+    axis = max(dict.fromkeys(b.right for b in node.bands), key=worth)
+    chosen, others = (tuple(b for b in node.bands if (b.right == axis) is same) for same in (True, False))
+    latest = {side.time for side in (node.left, node.right) if side.time not in side.times}
+    stated = [b for b in others if not {b.left, b.right} & latest]
+    return chosen, others, [part for b in stated for part in b.conditions(node.pair_schema)]
+
+
+def right_reach(node: nodes.Join, bands: Sequence[Band]) -> tuple[tuple[tuple[str, int], ...], str | None]:
+    """What lets go of right tuples by time: the latest of the left times where all right times are tied to it, or one that is."""
+    lows = {(band.left, band.right): band.low for band in node.bands if band.low is not None}
+    if node.left.time is not None and node.right.times and all((node.left.time, time) in lows for time in node.right.times):
+        return tuple((time, -lows[node.left.time, time]) for time in sorted(node.right.times)), node.left.time
+    ending = next((band for band in bands if band.low is not None), None)
+    return (((ending.right, -ending.low),), ending.left) if ending is not None and ending.low is not None else ((), None)
+
+
+def twins_of(keys: Sequence[exp.Expr], names: tuple[str, ...], heard: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Keys that are a column in a wider type, and that column."""
+    return tuple((name, key.name) for key, name in zip(keys, names, strict=True) if key.name in heard and key.name != name)
