@@ -24,7 +24,8 @@ def test_without_an_index_every_row_is_looked_at() -> None:
         rows.discard(np.arange(0, 600))
         zero = np.zeros(2, dtype=np.int64)
         pairs = list(rows.probe(np.array([3, 5], dtype=np.uint64), np.ones(2, dtype=np.bool_), zero, zero))
-        found[indexed] = sorted((int(p), v) for probes, at in pairs for p, v in zip(probes, rows.take(at).column("v").to_pylist(), strict=True))
+        values = [(probes, rows.take(at).column("v").to_pylist()) for probes, at in pairs]
+        found[indexed] = sorted((int(p), v) for probes, those in values for p, v in zip(probes, those, strict=True))
         looked[indexed] = rows.probes
     assert found[True] == found[False] == sorted((p, v) for p, key in enumerate((3, 5)) for v in range(600, 1000) if v % 7 == key)
     assert looked[False] == 2 * 1000 > 5 * looked[True]
