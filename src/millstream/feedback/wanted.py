@@ -53,6 +53,13 @@ class Wanted:
         self.asleep += flagged
         return wanted
 
+    def sleeping(self, hashes: UInt64s) -> Bools:
+        """Under which somebody sleeps."""
+        states = np.empty(len(hashes), dtype=np.int64)
+        demand.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
+        asleep: Bools = (states > 0) & (states & 1 == 1)
+        return asleep
+
     def _reserve(self, more: int) -> None:
         if 2 * (self._used + more) <= len(self._slots):
             return

@@ -72,6 +72,12 @@ def ask(slots: Int64s, hashes: Int64s, wanted: Bools) -> tuple[int, int]:
 
 
 @compiled
+def look(slots: Int64s, hashes: Int64s, states: Int64s) -> None:
+    for i in range(len(hashes)):
+        states[i] = slots[_slot(slots, hashes[i]), 1]
+
+
+@compiled
 def rebuild(slots: Int64s, into: Int64s) -> int:
     """Copy the slots that mean something; how many these are."""
     count = 0

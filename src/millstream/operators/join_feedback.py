@@ -20,6 +20,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch, hashes_of
 from millstream.operators.contract import Container, Output, UnaryOperator
@@ -103,6 +104,10 @@ class JoinFeedback:
     arrive: Callable[[int, pa.RecordBatch, Output], None]
     expire: Callable[[], bool]
     journal: bool = False
+    number: int = -1
+    """Of its vertex."""
+    listener: Callable[[Message], None] | None = None
+    """Told of each message that it gets."""
     fed: int | None = None
     """The input whose tuples may sleep for want of partners in the other one."""
     links: list[Link | None] = field(default_factory=lambda: [None, None])
@@ -245,13 +250,22 @@ class JoinFeedback:
             hashes, valid = hashes_of(tried, ask.columns)
             if not valid.all():  # null is equal to nothing
                 tried, hashes = tried.filter(pa.array(valid)), hashes[valid]
+            known = ask.watch.wanted.sleeping(hashes) if self.listener is not None else None
             wanted = ask.watch.ask(hashes)
             if not wanted.all():
+                if known is not None:
+                    self._say(SUSPEND, ask.owner, tried.filter(pa.array(~wanted & ~known)), ask.columns)
                 chosen = tried.filter(pa.array(~wanted))
                 self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
                 tried = tried.filter(pa.array(wanted))
             batch = tried if rest is None or not rest.num_rows else pa.concat_batches([tried, rest])
         return batch
+
+    def _say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: tuple[str, ...]) -> None:
+        assert self.listener is not None
+        rows = batch.select(list(columns)).to_pylist()
+        if rows:
+            self.listener(Message(command, consumer.number, self.number, tuple(dict.fromkeys(tuple(row.items()) for row in rows))))
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:
         young = until >= self.needed(next(each for each in self.downstream if each.owner is ask.owner))[port]
@@ -261,15 +275,15 @@ class JoinFeedback:
 
     def resume(self, watch: Watch, hashes: UInt64s, out: Output) -> None:
         """What sleeps under these hashes here and above comes in now."""
-        for port, asks in enumerate(self.asks):
-            if not any(ask.watch is watch for ask in asks):
-                continue
+        for port, ask in [(port, ask) for port, asks in enumerate(self.asks) for ask in asks if ask.watch is watch]:
             link = self.links[port]
             if link is not None:
                 for batch in link.resume(watch, hashes, out):
                     self.arrive(port, batch, out)
             woken = self.asleep[port].take(watch, hashes)
             if woken is not None:
+                if self.listener is not None:
+                    self._say(RESUME, ask.owner, woken, ask.columns)
                 watch.woken += woken.num_rows
                 self.arrive(port, woken, out)
 

@@ -24,6 +24,7 @@ def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> 
     for number, join in joins.items():
         assert join is not None
         join.disconnect()
+        join.number = number
         join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
     for number, join in joins.items():
         assert join is not None

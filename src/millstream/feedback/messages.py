@@ -1,0 +1,22 @@
+"""Messages against the flow, for whoever wants to follow them: a consumer says what it does not need, and what it needs again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+SUSPEND, RESUME = "suspend", "resume"
+
+
+@dataclass(frozen=True)
+class Message:
+    """`consumer` and `producer` are numbers of operators; a sub-tuple is known by its values in some columns of the producer."""
+
+    command: str
+    consumer: int
+    producer: int
+    values: tuple[tuple[tuple[str, Any], ...], ...] = ()
+
+    def __str__(self) -> str:
+        shown = ", ".join("(" + ", ".join(f"{name} = {value}" for name, value in each) + ")" for each in self.values)
+        return f"<{self.command}, {{{shown}}}> #{self.consumer} -> #{self.producer}"
