@@ -5,6 +5,7 @@ Sub-tuples are asked about before they are joined, not after their first result:
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import millstream as ms
@@ -17,8 +18,10 @@ STREAM = "CREATE STREAM {name} ({columns}, name STRING, ts TIMESTAMP) TIMESTAMP 
 class Play:
     """A query that takes tuples one at a time, and tells what happened."""
 
-    def __init__(self, streams: dict[str, str], query: str, settings: str = "") -> None:
+    def __init__(self, streams: dict[str, str], query: str, settings: str = "", table: dict[str, list[int | None]] | None = None) -> None:
         session = ms.Session("local")
+        if table is not None:
+            session.add_table("R", pa.table({name: pa.array(values, pa.int64()) for name, values in table.items()}))
         session.sql("SET feedback.trial = 0;" + settings)
         for name, columns in streams.items():
             session.sql(STREAM.format(name=name, columns=", ".join(f"{c} BIGINT" for c in columns.split())))
@@ -104,6 +107,15 @@ def test_an_empty_state_needs_nothing_at_all() -> None:
     assert (play.stored(0, 0), play.stored(0, 1)) == (0, 0)
     assert play.push(2, {"c1": (100,)}) == ["<resume, ()> Op2 to Op1", "<resume, ()> Op2 to Op1"]  # of each input
     assert play.results() == {"a1b1c1"}
+
+
+def test_figure_9b_what_a_table_does_not_have_is_dropped_for_good() -> None:
+    query = "SELECT A.name AS a, B.name AS b FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], R WHERE A.x = B.x AND A.y = R.y"
+    play = Play({"A": "x y", "B": "x"}, query, table={"y": [200, 300, None]})
+    assert play.push(0, {"b1": (1,)}) == []
+    assert play.push(1, {"a1": (1, 100), "a2": (1, 200)}) == []
+    assert (play.stored(0, 0), len(play.joins[0].asleep[0])) == (1, 0)
+    assert play.results() == {"a2b1"}
 
 
 FIVE = """SELECT A.name AS a, B.name AS b, C.name AS c, D.name AS d, E.name AS e

@@ -55,16 +55,25 @@ class Wanted:
 
     def sleeping(self, hashes: UInt64s) -> Bools:
         """Under which somebody sleeps."""
-        states = np.empty(len(hashes), dtype=np.int64)
-        demand.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
+        states = self._states(hashes)
         asleep: Bools = (states > 0) & (states & 1 == 1)
         return asleep
 
+    def there(self, hashes: UInt64s) -> Bools:
+        """Which have a partner; nobody is to sleep for the others."""
+        partners: Bools = self._states(hashes) > 1
+        return partners
+
+    def _states(self, hashes: UInt64s) -> Int64s:
+        states = np.empty(len(hashes), dtype=np.int64)
+        demand.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
+        return states
+
     def _reserve(self, more: int) -> None:
-        if 2 * (self._used + more) <= len(self._slots):
+        if 3 * (self._used + more) <= 2 * len(self._slots):
             return
         meant = int((self._slots[:, 1] > 0).sum())
-        slots = _free(1 << (4 * (meant + more) - 1).bit_length())
+        slots = _free(max(64, 1 << (7 * (meant + more) // 4).bit_length()))
         self._used = demand.rebuild(self._slots, slots)
         self._slots = slots
 

@@ -86,7 +86,7 @@ class GraphBuilder:
     def insert(self, plans: Sequence[nodes.Insert]) -> None:
         """More queries. What keeps no state is shared with those that were there; what does, only among these: it begins with them."""
         self.known, self.sorts = {}, {}
-        self.joined = {join for plan in plans for pair in neighbours(plan) for join in pair}
+        self.joined = {join for plan in plans for join in neighbours(plan)}
         for plan in plans:
             number, schema = self.sinks.setdefault(plan.sink.name.lower(), (len(self.sinks), plan.input.schema))
             if plan.input.schema != schema:

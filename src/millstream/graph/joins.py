@@ -27,15 +27,20 @@ class Joins:
         return cls(settings.get("join.algorithm"), settings.get("join.feedback"), settings.get("join.index") == "hash")
 
 
-def neighbours(plan: Node) -> Iterator[tuple[Node, Node]]:
-    """Joins of streams and those that read them, with nothing but filters and projections between."""
+def neighbours(plan: Node) -> Iterator[Node]:
+    """Joins of streams before or behind another join, with nothing between but what passes tuples one by one."""
     for node in plan.walk():
-        if isinstance(node, nodes.Join) and not node.static:
-            for below in node.inputs:
-                while isinstance(below, (nodes.Filter, nodes.Project)):
-                    below = below.input
-                if isinstance(below, nodes.Join) and not below.static:
-                    yield node, below
+        if isinstance(node, nodes.Join):
+            found = [below for child in node.inputs if (below := _joined(child)) is not None]
+            yield from found
+            if found and not node.static:
+                yield node
+
+
+def _joined(node: Node) -> Node | None:
+    while isinstance(node, (nodes.Filter, nodes.Project)) or (isinstance(node, nodes.Join) and node.static):
+        node = node.inputs[0]
+    return node if isinstance(node, nodes.Join) else None
 
 
 def one_axis(node: nodes.Join) -> tuple[tuple[Band, ...], tuple[Band, ...], list[exp.Expr]]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
+from millstream.kernels.compiled import UInt64s
 from millstream.operators.buffers import Inputs
 from millstream.state.journal import Segment, Segments
 
@@ -94,6 +95,8 @@ class Operator(ABC):
     needs: Needs
     feedback: JoinFeedback | None = None
     """Where it takes part in demand feedback."""
+    known: tuple[tuple[tuple[str, ...], UInt64s], ...] = ()
+    """Columns of its input, and the hashes of their values that it can use: tuples with others are of no use to it, now or later."""
 
     @property
     def state(self) -> tuple[Container, ...]:

@@ -71,9 +71,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Ask:
-    """A watch that the tuples of one input are asked about, by these columns of theirs; `owner` is the consumer that watches."""
+    """A watch that the tuples of one input are asked about, by these columns of theirs; `owner` is the consumer that watches.
 
-    owner: JoinFeedback
+    None for one whose demand does not change: what it does not need it never will, so nobody sleeps for it.
+    """
+
+    owner: JoinFeedback | None
     watch: Watch
     columns: tuple[str, ...]
 
@@ -242,6 +245,10 @@ class JoinFeedback:
         for ask in self.asks[port]:
             if not batch.num_rows:
                 break
+            if ask.owner is None:
+                hashes, valid = hashes_of(batch, ask.columns)
+                batch = batch.filter(pa.array(ask.watch.wanted.there(hashes) & valid))
+                continue
             ask.owner.ready()
             if ask.watch.resting:
                 ask.watch.left -= batch.num_rows
@@ -268,6 +275,7 @@ class JoinFeedback:
             self.listener(Message(command, consumer.number, self.number, tuple(dict.fromkeys(tuple(row.items()) for row in rows))))
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:
+        assert ask.owner is not None
         young = until >= self.needed(next(each for each in self.downstream if each.owner is ask.owner))[port]
         if not young.all():
             batch, hashes, until = batch.filter(pa.array(young)), hashes[young], until[young]
@@ -282,7 +290,7 @@ class JoinFeedback:
                     self.arrive(port, batch, out)
             woken = self.asleep[port].take(watch, hashes)
             if woken is not None:
-                if self.listener is not None:
+                if self.listener is not None and ask.owner is not None:
                     self._say(RESUME, ask.owner, woken, ask.columns)
                 watch.woken += woken.num_rows
                 self.arrive(port, woken, out)

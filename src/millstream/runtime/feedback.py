@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from millstream.core.types import MIN_TIME
-from millstream.feedback.nodes import lattice
+from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
+from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Operator, UnaryOperator
 from millstream.operators.join_feedback import LEFT, RIGHT, Ask, Downstream, JoinFeedback, Link
 from millstream.runtime.network import Network
 
-LEVELS = 1
-"""Components that a sub-tuple has at most."""
+LEVELS = 2
+"""Components that a sub-tuple has at most. A join of five streams by nested loops makes 40 M probes with one, 5 M with two or three."""
 
 
 def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> None:
@@ -29,6 +32,9 @@ def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> 
     for number, join in joins.items():
         assert join is not None
         _own(join, number, trial)
+    for number, operator in operators.items():
+        if operator.known:
+            _refuse(network, operators, number, operator.known)
 
 
 def _link(network: Network, operators: Mapping[int, Operator], start: int) -> Link | None:
@@ -79,6 +85,18 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
         join.fed = None
 
 
+def _refuse(network: Network, operators: Mapping[int, Operator], number: int, known: tuple[tuple[tuple[str, ...], UInt64s], ...]) -> None:
+    """An operator that knows for good which values it can use: the joins before it make nothing of others."""
+    link = _link(network, operators, network.vertices[number].inputs[0])
+    if link is None:
+        return
+    for place, (columns, hashes) in enumerate(known):
+        if all(name in link.names for name in columns):
+            watch = Watch(Node(columns, ()), number * 64 + place, 0)
+            watch.wanted.come(hashes, np.ones(len(hashes), dtype=np.bool_))
+            _ask(None, watch, link, columns)
+
+
 def _component(join: JoinFeedback, port: int, column: str) -> tuple[int, int] | None:
     """The input, of all joins before, that a column comes from as it is; None where it is computed on the way."""
     link = join.links[port]
@@ -116,12 +134,12 @@ def _bounded(owner: JoinFeedback) -> bool:
         owner.mark = real
 
 
-def _ask(owner: JoinFeedback, watch: Watch, link: Link, columns: tuple[str, ...]) -> None:
+def _ask(owner: JoinFeedback | None, watch: Watch, link: Link, columns: tuple[str, ...]) -> None:
     """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it."""
     producer = link.producer
     names = tuple(link.names[name] for name in columns)
     for port, wanted in _inputs(producer, names):
-        producer.asks[port].append(Ask(owner, watch, wanted))
+        producer.asks[port].insert(len(producer.asks[port]) if owner is not None else 0, Ask(owner, watch, wanted))
         above = producer.links[port]
         if above is not None and all(name in above.names for name in wanted):
             _ask(owner, watch, above, wanted)
