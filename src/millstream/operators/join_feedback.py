@@ -69,6 +69,16 @@ class Link:
             self.wake()
 
 
+class Epoch:
+    """Moves on whenever what joins know of each other may have changed; what was found out in another one is found out anew."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def turn(self) -> None:
+        self.number += 1
+
+
 @dataclass(frozen=True)
 class Ask:
     """A watch that the tuples of one input are asked about, by these columns of theirs; `owner` is the consumer that watches.
@@ -107,6 +117,8 @@ class JoinFeedback:
     arrive: Callable[[int, pa.RecordBatch, Output], None]
     expire: Callable[[], bool]
     journal: bool = False
+    epoch: Epoch = field(default_factory=Epoch)
+    """Shared by all that are connected."""
     number: int = -1
     """Of its vertex."""
     listener: Callable[[Message], None] | None = None
@@ -120,6 +132,7 @@ class JoinFeedback:
 
     def __post_init__(self) -> None:
         self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
+        self._bounds = (-1, (MAX_TIME, MAX_TIME))
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self.taken = self.made = 0.0
@@ -143,6 +156,7 @@ class JoinFeedback:
         """See who is there and who sleeps."""
         if not watches:
             return
+        self.epoch.turn()
         assert self.fed is not None
         free = self.rows[1 - self.fed]
         stored = free.take(free.alive_rows())
@@ -177,6 +191,7 @@ class JoinFeedback:
         self.count(*(watch for watch in self.watches if watch.resting and watch.rested(saved)))
         found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
         self.waking = True  # what one of them meets may be woken after it
+        self.epoch.turn()
         for watch, woken in found:
             if watch.poor(saved):
                 woken = self._sleeping(watch)  # who has a partner now is still among them
@@ -185,6 +200,7 @@ class JoinFeedback:
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
         self.waking = False
+        self.epoch.turn()
 
     def _saved(self) -> float:
         """Partial results that are not made, here and on the way to here, when a tuple sleeps: as many as one makes that does not."""
@@ -210,7 +226,8 @@ class JoinFeedback:
             watch.wanted.go(*watch.partners(tuples))
 
     def tell(self, port: int) -> None:
-        """The input opposite of the fed one has moved on: of what sleeps for it, something may be too old now."""
+        """An input has moved on. If it is the one opposite of the fed one: of what sleeps for it, something may be too old now."""
+        self.epoch.turn()
         if self.fed is None or port == self.fed:
             return
         link = self.links[self.fed]
@@ -260,6 +277,7 @@ class JoinFeedback:
             known = ask.watch.wanted.sleeping(hashes) if self.listener is not None else None
             wanted = ask.watch.ask(hashes)
             if not wanted.all():
+                self.epoch.turn()
                 if known is not None:
                     self._say(SUSPEND, ask.owner, tried.filter(pa.array(~wanted & ~known)), ask.columns)
                 chosen = tried.filter(pa.array(~wanted))
@@ -333,8 +351,11 @@ class JoinFeedback:
 
         A tuple expires by the least of its times plus how far each of them reaches.
         """
-        found = [self.needed(each) for each in self._holding()]
-        return min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)
+        if self._bounds[0] != self.epoch.number:
+            found = [self.needed(each) for each in self._holding()]
+            both = min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)
+            self._bounds = (self.epoch.number, both)
+        return self._bounds[1]
 
     def needed(self, downstream: Downstream) -> tuple[int, int]:
         """The same for what sleeps on account of one consumer, if anything does."""

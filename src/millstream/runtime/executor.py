@@ -87,6 +87,12 @@ class Executor:
         chosen = {v.number: self._strategy(v.number) for v in fresh if v.number in self.operators}
         self._assemble(self.table.change(left, fresh, chosen))
 
+    def refresh(self) -> None:
+        """State has become something else, all at once."""
+        for operator in self.operators.values():
+            if operator.feedback is not None:
+                operator.feedback.epoch.turn()
+
     def plan(self, execution: Execution, strategies: Mapping[int, str] | None = None) -> None:
         """Other strategies and break points; between any two steps."""
         self.execution, self.own, self.slopes = execution, dict(strategies or {}), {}

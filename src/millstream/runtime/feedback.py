@@ -11,7 +11,7 @@ from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Operator, UnaryOperator
-from millstream.operators.join_feedback import LEFT, RIGHT, Ask, Downstream, JoinFeedback, Link
+from millstream.operators.join_feedback import LEFT, RIGHT, Ask, Downstream, Epoch, JoinFeedback, Link
 from millstream.runtime.network import Network
 
 LEVELS = 2
@@ -23,11 +23,12 @@ def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> 
 
     After `trial` tuples it is judged whether it was worth asking about them; 0 asks always.
     """
+    epoch = Epoch()
     joins = {number: operators[number].feedback for number in sorted(operators) if operators[number].feedback is not None}
     for number, join in joins.items():
         assert join is not None
         join.disconnect()
-        join.number = number
+        join.number, join.epoch = number, epoch
         join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
     for number, join in joins.items():
         assert join is not None

@@ -289,6 +289,7 @@ class HostedStage:
             registers = Registers(journal=True)
             registers.restore(log)
             self.running.remember(name, registers)
+        self.running.executor.refresh()
 
     def _apart(self, pieces: Mapping[str, bytes]) -> int:
         """Bytes of a segment that are of registers."""
@@ -308,6 +309,7 @@ class HostedStage:
                 registers = Registers(journal=True)
                 vars(registers).update(contents[name])
                 self.running.remember(name, registers)
+        self.running.executor.refresh()
 
 
 def pack(block: Block, step: Step | None) -> bytes:
