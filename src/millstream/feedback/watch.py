@@ -13,8 +13,11 @@ from millstream.kernels.compiled import Bools, UInt64s
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_columns
 
-ASKING, SLEEPING, WAKING = 0.15, 0.75, 1.5
-"""What it costs to ask about a tuple, to let it sleep and to wake it, when to make a partial result, try it on and store it costs 1."""
+ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
+"""What it costs to ask about a tuple, to let it sleep and to wake it, and each time to ask or count at all, be it for one tuple:
+measured by what it costs to make a partial result among many, to try it on and to store it, which is about a third of a microsecond."""
+FEW = 64
+"""A trial of blocks as small as this is over sooner."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -31,8 +34,8 @@ class Watch:
         self.wanted = Wanted()
         self.counted = False
         self.mixed = np.uint64(number * 0x9E3779B97F4A7C15 % 2**64)
-        self.asked = self.slept = self.woken = 0
-        """Tuples since it was judged last."""
+        self.asked = self.slept = self.woken = self.calls = 0
+        """Tuples, and how often it was needed, since it was judged last."""
         self.pauses = 0
         self.proven = True
         """Whether the last trial was worth it; before the first one it is thought to be."""
@@ -41,14 +44,16 @@ class Watch:
         """Tuples that it will not be asked about."""
 
     def partners(self, batch: pa.RecordBatch) -> tuple[UInt64s, Bools]:
+        self.calls += 1
         return hashes_of(batch, self.node.partners)
 
     def poor(self, saved: float) -> bool:
         """Whether it has been tried and has not been worth it; `saved` are the results that a tuple makes where it does not sleep."""
-        if not self.trial or self.asked < self.trial:
+        if not self.trial or (self.asked < self.trial and self.calls * FEW < self.trial):
             return False
-        poor = saved * (self.slept - self.woken) < ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken
-        self.asked = self.slept = self.woken = 0
+        cost = ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken + CALL * self.calls
+        poor = saved * (self.slept - self.woken) < cost
+        self.asked = self.slept = self.woken = self.calls = 0
         self.pauses = min(self.pauses + 1, PAUSE) if poor else 0
         self.proven = not poor
         return poor
@@ -80,6 +85,7 @@ class Watch:
 
     def ask(self, hashes: UInt64s) -> Bools:
         """Who has a partner."""
+        self.calls += 1
         wanted = self.wanted.ask(hashes)
         self.asked += len(wanted)
         self.slept += len(wanted) - int(np.count_nonzero(wanted))

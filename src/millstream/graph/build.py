@@ -233,7 +233,9 @@ class GraphBuilder:
         feedback = self.joins.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
         join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
         reach, left_time = right_reach(node, bands)
-        join = replace(join, right_reach=reach, left_time=left_time, others=others, indexed=self.joins.indexed, feedback=feedback)
+        latest = node.left.time if node.left.time not in node.left.times else None
+        join = replace(join, right_reach=reach, left_time=left_time, latest=latest, others=others)
+        join = replace(join, indexed=self.joins.indexed, feedback=feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
 
     def _algorithm(self, node: nodes.Join) -> str:

@@ -41,6 +41,8 @@ class Join(Config):
     right_reach: tuple[tuple[str, int], ...] = ()
     """Times of a right tuple, and how far each reaches: the least of these ends is the last `left_time` that it can meet."""
     left_time: str | None = None
+    latest: str | None = None
+    """The latest of several left times, where it is a column: never the one that lets a left tuple go."""
     others: tuple[Band, ...] = ()
     """Bands over other columns of the right side; results keep to them by `condition`, and by them its times move on."""
     indexed: bool = True

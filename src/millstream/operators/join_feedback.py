@@ -360,7 +360,8 @@ class JoinFeedback:
     def needed(self, downstream: Downstream) -> tuple[int, int]:
         """The same for what sleeps on account of one consumer, if anything does."""
         least = self._least(downstream)
-        reach = [_shift(least[band.left], band.high) for band in self.config.bands if band.high is not None]
+        lasting = [(band.left, band.high) for band in self.config.bands if band.left != self.config.latest]
+        reach = [_shift(least[name], high) for name, high in lasting if high is not None]
         right = min((_shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
         return min(reach, default=MIN_TIME), right
 
