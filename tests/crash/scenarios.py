@@ -51,11 +51,13 @@ class Scenario:
     """Bytes that each tuple carries along, so that snapshots of the state are due."""
     closing: bool = False
     """Values of k come and go, and rows with a negative number say that one will not come again."""
+    settings: str = ""
 
     @property
     def sql(self) -> str:
         more = " PUNCTUATE ON (k) WHEN id < 0" if self.closing else ""
-        streams = "".join(STREAM.format(name=name, more=more) for name in "AB") + SETTINGS
+        names = sorted({*"AB", *self.streams})
+        streams = "".join(STREAM.format(name=name, more=more) for name in names) + SETTINGS + self.settings
         sinks = "".join(SINK.format(name=name) for name in self.queries)
         return streams + sinks + "".join(f"INSERT INTO {name} {query};\n" for name, (query, _) in self.queries.items())
 
@@ -122,6 +124,20 @@ SCENARIOS = {
                 ),
             },
             closing=True,
+        ),
+        Scenario(
+            "many",
+            {
+                "Three": (
+                    """SELECT A.id AS a, B.id AS b, C.k AS c FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS], C [RANGE 3 SECONDS]
+                       WHERE A.k = B.k AND A.id = C.id""",
+                    f"""SELECT A.id AS a, B.id AS b, C.k AS c FROM A, B, C WHERE A.k = B.k AND A.id = C.id AND {NEAR}
+                        AND C.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 5 SECONDS
+                        AND C.ts BETWEEN B.ts - INTERVAL 3 SECONDS AND B.ts + INTERVAL 2 SECONDS""",
+                )
+            },
+            streams=("A", "B", "C"),
+            settings="SET feedback.trial = 0;",
         ),
         Scenario(
             "watched",

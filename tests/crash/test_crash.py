@@ -19,6 +19,7 @@ TRIALS = [
     ("left", 105, 6, False),
     ("watched", 106, 6, False),
     ("closing", 109, 6, False),
+    ("many", 110, 6, False),
     ("stages", 107, 4, True),
     ("left", 108, 4, True),
 ]

@@ -20,6 +20,7 @@ from tests.oracle.watch import watched
 
 START = 1_767_225_600_000_000
 Rows = list[tuple[int, ...]]
+EXAMPLES = max(1, settings.default.max_examples // 8)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def joins(live: ms.testing.Live) -> list[JoinFeedback]:
 
 @pytest.mark.parametrize("trial", [0, 3])
 @pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE"])
-@settings(max_examples=30)
+@settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 2**40))
 def test_property_the_answer_is_that_of_a_batch_engine(names: str, trial: int, seed: int) -> None:
     chance = random.Random(seed)
@@ -148,7 +149,7 @@ def test_it_can_be_turned_off() -> None:
 
 
 @pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE"])
-@settings(max_examples=20)
+@settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 2**40), buckets=st.sampled_from([1, 2, 3, 4, 6, 8]))
 def test_property_the_answer_does_not_depend_on_the_buckets(names: str, seed: int, buckets: int) -> None:
     """With state written and read back between micro-batches, and whatever the streams have in common."""
@@ -162,3 +163,12 @@ def test_property_the_answer_does_not_depend_on_the_buckets(names: str, seed: in
         result = run_hosted(pipeline, inputs, buckets=buckets, chance=chance, watch=watch, **cuts)
         assert not watch.left_over()
     assert times_of(result.to_arrow("Out")) == case.expected(), case
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE", "ABCDEF"])
+@settings(max_examples=10 * EXAMPLES)
+@given(seed=st.integers(0, 2**63), trial=st.sampled_from([0, 0, 1, 3, 20]))
+def test_property_thorough(names: str, seed: int, trial: int) -> None:
+    test_property_the_answer_is_that_of_a_batch_engine.hypothesis.inner_test(names, trial, seed)  # type: ignore[attr-defined]
