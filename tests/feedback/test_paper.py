@@ -12,19 +12,23 @@ import millstream as ms
 from millstream.feedback.messages import Message
 from millstream.operators.join_feedback import JoinFeedback
 
-STREAM = "CREATE STREAM {name} ({columns}, name STRING, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS NONE WITH (connector = 'list');"
+STREAM = "CREATE STREAM {name} ({columns}, name STRING, ts TIMESTAMP) TIMESTAMP BY ts ORDERED {ets} WITH (connector = 'list');"
+
+Table = dict[str, list[int | None]]
 
 
 class Play:
     """A query that takes tuples one at a time, and tells what happened."""
 
-    def __init__(self, streams: dict[str, str], query: str, settings: str = "", table: dict[str, list[int | None]] | None = None) -> None:
+    def __init__(
+        self, streams: dict[str, str], query: str, settings: str = "", *, table: Table | None = None, ets: str = "ETS NONE"
+    ) -> None:
         session = ms.Session("local")
         if table is not None:
             session.add_table("R", pa.table({name: pa.array(values, pa.int64()) for name, values in table.items()}))
         session.sql("SET feedback.trial = 0;" + settings)
         for name, columns in streams.items():
-            session.sql(STREAM.format(name=name, columns=", ".join(f"{c} BIGINT" for c in columns.split())))
+            session.sql(STREAM.format(name=name, columns=", ".join(f"{c} BIGINT" for c in columns.split()), ets=ets))
         session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
         self.live = ms.testing.Live(session)
         self.messages: list[Message] = []
@@ -97,6 +101,18 @@ def test_what_nobody_needed_in_time_is_forgotten(table_one: Play) -> None:
     assert len(play.joins[0].asleep[0]) == 0
     assert play.push(303, {"c2": (100,)}) == []
     assert play.results() == set()
+
+
+def test_a_silent_stream_is_asked_how_far_it_is() -> None:
+    """Nobody else waits for it: only what sleeps does, and the memory of it."""
+    play = Play({"A": "x y", "B": "x", "C": "y"}, THREE, ets="")
+    play.push(0, {"c0": (7,), "b1": (1,)})
+    play.push(1, {"a1": (1, 100)})
+    assert len(play.joins[0].asleep[0]) == 1
+    play.live.advance("4 minutes")
+    assert len(play.joins[0].asleep[0]) == 1
+    play.live.advance("2 minutes")
+    assert play.live.state_rows == 0
 
 
 def test_an_empty_state_needs_nothing_at_all() -> None:

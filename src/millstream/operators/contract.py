@@ -184,6 +184,11 @@ class Config(ABC):
     keeps_all = False
     """True when every tuple that goes in comes out."""
 
+    @property
+    def choices(self) -> dict[str, str]:
+        """Settings that its state depends on."""
+        return {}
+
     def carrying(self, input: pa.Schema, columns: tuple[str, ...]) -> Config:
         """The same stateless operator over an input with more columns, which go along unchanged."""
         raise NotImplementedError(f"{type(self).__name__} keeps state")

@@ -68,6 +68,10 @@ class Join(Config):
         return self.bands[0].right if self.bands else None
 
     @property
+    def choices(self) -> dict[str, str]:
+        return {"join.feedback": str(self.feedback).lower(), "join.index": "hash" if self.indexed else "none"}
+
+    @property
     def moving(self) -> tuple[Band, ...]:
         """The bands by which times move on; left tuples without a partner come out by the axis alone."""
         return self.bands if self.kind in ("left", "anti") else (*self.bands, *self.others)

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from millstream.core.block import Block
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch, hashes_of
-from millstream.operators.contract import Container, Output, UnaryOperator
+from millstream.operators.contract import Container, Due, Output
 from millstream.operators.join import Join
+from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
@@ -35,75 +35,6 @@ LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
 FEW = 1000
 """Tuples too few to tell what they make."""
-
-
-@dataclass
-class Link:
-    """From a consumer up to the join that makes one of its inputs, past operators that keep nothing."""
-
-    producer: JoinFeedback
-    passing: tuple[UnaryOperator, ...]
-    names: dict[str, str]
-    """The producer's name of each column of the input that is one of its own."""
-    wake: Callable[[], None]
-    """Have the producer take a step, though nothing has come for it."""
-
-    def resume(self, watch: Watch, hashes: UInt64s, out: Output) -> Iterator[pa.RecordBatch]:
-        """The tuples that were held back under these hashes, as the consumer sees them."""
-        made = Output()
-        self.producer.resume(watch, hashes, made)
-        blocks = made.blocks
-        out.letters += made.letters
-        for operator in self.passing:
-            made = Output()
-            for block in blocks:
-                operator.handle(Block(block.batch), made)
-            blocks = made.blocks
-            out.letters += made.letters
-        if self.producer.held:
-            self.wake()
-        yield from (block.batch for block in blocks if len(block))
-
-    def forget(self) -> None:
-        if self.producer.forget():
-            self.wake()
-
-
-class Epoch:
-    """Moves on whenever what joins know of each other may have changed; what was found out in another one is found out anew."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def turn(self) -> None:
-        self.number += 1
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A watch that the tuples of one input are asked about, by these columns of theirs; `owner` is the consumer that watches.
-
-    None for one whose demand does not change: what it does not need it never will, so nobody sleeps for it.
-    """
-
-    owner: JoinFeedback | None
-    watch: Watch
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Downstream:
-    """A consumer further on for which something may sleep here or above, and the next one on the way to it."""
-
-    owner: JoinFeedback
-    consumer: JoinFeedback
-    names: dict[str, str]
-    """What the next one calls the columns of this join that it sees."""
-
-    def least(self) -> dict[str, int]:
-        """By this join's names, the least values that may still be asked for."""
-        known = self.consumer.least(self.owner)
-        return {column: known[name] for column, name in self.names.items() if name in known}
 
 
 @dataclass
@@ -254,6 +185,34 @@ class JoinFeedback:
             least = self._least(each)
             found = {name: min(bound, least[name]) for name, bound in found.items()}
         return found
+
+    def due(self) -> Iterator[Due]:
+        """How far the other input has to move on until what sleeps for it is let go: the first of it where promises wait for that."""
+        link = self.links[self.fed] if self.fed is not None else None
+        if link is None or not any(watch.wanted.asleep for watch in self.ready()):
+            return
+        choose = min if any(holder.held for holder in self.holders()) else max
+        ends: dict[str, list[int]] = {}
+        for holder in self.holders():
+            for sleepers in holder.asleep:
+                for name, ending, by in self._ends() if len(sleepers) else ():
+                    found = [column for column in sleepers.rows.schema.names if holder.called(self, column) == name]
+                    for column in found:
+                        ends.setdefault(ending, []).append(choose(to_axis(sleepers.all().column(column)).tolist()) + by + 1)
+        yield from (Due(1 - int(self.fed or 0), ending, choose(marks)) for ending, marks in ends.items())
+
+    def _ends(self) -> list[tuple[str, str, int]]:
+        """Columns of the fed input, those of the other one that end their sleep, and how far they reach."""
+        config = self.config
+        if self.fed == LEFT:
+            return [(band.left, band.right, band.high) for band in config.bands if band.high is not None and band.left != config.latest]
+        return [(name, str(config.left_time), reach) for name, reach in config.right_reach]
+
+    def called(self, owner: JoinFeedback, column: str) -> str | None:
+        """What a consumer further on calls a column."""
+        each = next((each for each in self.downstream if each.owner is owner), None)
+        name = each.names.get(column) if each is not None else None
+        return name if name is None or each is None or each.consumer is owner else each.consumer.called(owner, name)
 
     # -- as a producer --------------------------------------------------------------------------------------------
 

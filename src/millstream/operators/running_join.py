@@ -218,6 +218,8 @@ class RunningJoin(Operator):
         right = self._until(RIGHT, False)
         if self.config.left_time is not None and right < MAX_TIME:
             yield Due(LEFT, self.config.left_time, right + 1)
+        if self.feedback is not None:
+            yield from self.feedback.due()
 
     def _until(self, side: int, results_wait: bool) -> int:
         """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""

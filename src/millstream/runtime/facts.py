@@ -43,6 +43,7 @@ class Facts:
         for vertex in graph.vertices:
             reads = f" <- {', '.join(f'#{i}' for i in vertex.inputs)}" if vertex.inputs else ""
             lines[f"operator #{vertex.number}"] = vertex.config.label + reads
+            lines |= {f"{name} at operator #{vertex.number}": value for name, value in vertex.config.choices.items()}
         whole = [lines, [_told(vertex.config) for vertex in graph.vertices]]
         return cls(lines, hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16])
 

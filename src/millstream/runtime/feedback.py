@@ -11,7 +11,8 @@ from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Operator, UnaryOperator
-from millstream.operators.join_feedback import LEFT, RIGHT, Ask, Downstream, Epoch, JoinFeedback, Link
+from millstream.operators.join_feedback import LEFT, RIGHT, JoinFeedback
+from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.runtime.network import Network
 
 LEVELS = 2
