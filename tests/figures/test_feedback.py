@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from millstream.figures import feedback
-from millstream.figures.feedback import BUSHY, HASHED, LEFT_DEEP, NESTED, Pair, Setting, play
+from millstream.figures.feedback import BUSHY, HASHED, LEFT_DEEP, NESTED, Pair, Point, play
 from millstream.figures.report import Options
 
 SMALL = replace(BUSHY, streams=4, window=2, largest=12)
 
 
-def pair(setting: Setting, index: str, seconds: float = 600.0) -> Pair:
+def pair(setting: Point, index: str, seconds: float = 600.0) -> Pair:
     without, with_feedback = (play(setting, feedback=on, index=index, seconds=seconds, seed=3) for on in (False, True))
     return Pair(without, with_feedback)
 

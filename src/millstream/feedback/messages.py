@@ -16,7 +16,3 @@ class Message:
     consumer: int
     producer: int
     values: tuple[tuple[tuple[str, Any], ...], ...] = ()
-
-    def __str__(self) -> str:
-        shown = ", ".join("(" + ", ".join(f"{name} = {value}" for name, value in each) + ")" for each in self.values)
-        return f"<{self.command}, {{{shown}}}> #{self.consumer} -> #{self.producer}"

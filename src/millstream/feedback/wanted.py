@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.kernels import demand
+from millstream.kernels import wanted as kernels
 from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
 
 
 def _free(capacity: int) -> Int64s:
     made = np.zeros((capacity, 2), dtype=np.int64)
-    made[:, 1] = demand.FREE
+    made[:, 1] = kernels.FREE
     return made
 
 
@@ -35,20 +35,20 @@ class Wanted:
         """Partners that have come; gives the hashes under which somebody sleeps, who has to be woken."""
         self._reserve(len(hashes))
         woken = np.empty(len(hashes), dtype=np.int64)
-        count, created = demand.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), woken)
+        count, created = kernels.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), woken)
         self._used += created
         self.asleep -= count
         return woken[:count].view(np.uint64)
 
     def go(self, hashes: UInt64s, valid: Bools) -> None:
         """Partners that have come before, and are no longer there."""
-        demand.go(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_))
+        kernels.go(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_))
 
     def ask(self, hashes: UInt64s) -> Bools:
         """Which have a partner; the others are to sleep."""
         self._reserve(len(hashes))
         wanted = np.empty(len(hashes), dtype=np.bool_)
-        flagged, created = demand.ask(self._slots, given(hashes, np.uint64).view(np.int64), wanted)
+        flagged, created = kernels.ask(self._slots, given(hashes, np.uint64).view(np.int64), wanted)
         self._used += created
         self.asleep += flagged
         return wanted
@@ -66,7 +66,7 @@ class Wanted:
 
     def _states(self, hashes: UInt64s) -> Int64s:
         states = np.empty(len(hashes), dtype=np.int64)
-        demand.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
+        kernels.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
         return states
 
     def _reserve(self, more: int) -> None:
@@ -74,7 +74,7 @@ class Wanted:
             return
         meant = int((self._slots[:, 1] > 0).sum())
         slots = _free(max(64, 1 << (7 * (meant + more) // 4).bit_length()))
-        self._used = demand.rebuild(self._slots, slots)
+        self._used = kernels.rebuild(self._slots, slots)
         self._slots = slots
 
     @property

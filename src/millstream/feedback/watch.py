@@ -16,7 +16,7 @@ from millstream.state.keys import hash_columns
 ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
 """What it costs to ask about a tuple, to let it sleep and to wake it, and each time to ask or count at all, be it for one tuple:
 measured by what it costs to make a partial result among many, to try it on and to store it, which is about a third of a microsecond."""
-FEW = 64
+SMALL = 64
 """A trial of blocks as small as this is over sooner."""
 PAUSE = 8
 """Doublings of a pause at most."""
@@ -49,7 +49,7 @@ class Watch:
 
     def poor(self, saved: float) -> bool:
         """Whether it has been tried and has not been worth it; `saved` are the results that a tuple makes where it does not sleep."""
-        if not self.trial or (self.asked < self.trial and self.calls * FEW < self.trial):
+        if not self.trial or (self.asked < self.trial and self.calls * SMALL < self.trial):
             return False
         cost = ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken + CALL * self.calls
         poor = saved * (self.slept - self.woken) < cost

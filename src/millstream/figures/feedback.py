@@ -32,7 +32,7 @@ LOOK = 16
 
 
 @dataclass(frozen=True)
-class Setting:
+class Point:
     """Table III: a point of its ranges."""
 
     tree: str
@@ -55,8 +55,8 @@ class Setting:
         return ["".join(pair) for pair in combinations(self.names, 2) if name in pair]
 
 
-BUSHY = Setting("bushy", 20, 1.0, 6, 200)
-LEFT_DEEP = Setting("left-deep", 10, 1.0, 4, 50, selective=True)
+BUSHY = Point("bushy", 20, 1.0, 6, 200)
+LEFT_DEEP = Point("left-deep", 10, 1.0, 4, 50, selective=True)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Played:
     """A number that is the same for the same results in any order."""
 
 
-def play(setting: Setting, *, feedback: bool, index: str, seconds: float, seed: int) -> Played:
+def play(setting: Point, *, feedback: bool, index: str, seconds: float, seed: int) -> Played:
     """A clique join: each pair of streams has a column that must be equal."""
     launch = Launch.prepare(_pipeline(setting, feedback, index, seconds, seed))
     run = LocalRun(launch.graph, launch.sources, launch.sinks, execution=Execution.of(launch.settings))
@@ -97,7 +97,7 @@ def play(setting: Setting, *, feedback: bool, index: str, seconds: float, seed: 
     return Played(spent, probes, tuples, size, len(rows), sum(hash(tuple(row.values())) for row in rows))
 
 
-def _pipeline(setting: Setting, feedback: bool, index: str, seconds: float, seed: int) -> Pipeline:
+def _pipeline(setting: Point, feedback: bool, index: str, seconds: float, seed: int) -> Pipeline:
     session, names = Session("local"), setting.names
     session.sql(f"SET join.feedback = {str(feedback).lower()}; SET join.index = '{index}'; SET join.tree = '{setting.tree}'")
     if index == NESTED:
@@ -112,7 +112,7 @@ def _pipeline(setting: Setting, feedback: bool, index: str, seconds: float, seed
     return session.pipeline
 
 
-def _source(name: str, setting: Setting, seconds: float, chance: np.random.Generator) -> ListSource:
+def _source(name: str, setting: Point, seconds: float, chance: np.random.Generator) -> ListSource:
     """Poisson arrivals, every value as likely as another."""
     times = np.sort(chance.uniform(0, seconds, chance.poisson(setting.rate * seconds)))
     wide = name == ("C" if setting.streams == 3 else "D") and setting.selective
@@ -124,7 +124,7 @@ def _source(name: str, setting: Setting, seconds: float, chance: np.random.Gener
 
 # -- the figures --------------------------------------------------------------------------------------------------
 
-FIGURES: dict[str, tuple[Setting, str, tuple[float, ...], str]] = {
+FIGURES: dict[str, tuple[Point, str, tuple[float, ...], str]] = {
     "10": (BUSHY, "window", (10, 15, 20, 25, 30), "window, minutes"),
     "11": (BUSHY, "rate", (0.4, 0.7, 1.0, 1.3, 1.6), "tuples a second of each stream"),
     "12": (BUSHY, "streams", (4, 5, 6, 7, 8), "streams"),
@@ -164,9 +164,9 @@ class Pair:
 def figures(options: Options) -> Report:
     seconds = options.seconds or SECONDS
     report = Report("003", "Demand feedback in joins of many streams (paper 003)")
-    known: dict[tuple[Setting, str], Pair] = {}
+    known: dict[tuple[Point, str], Pair] = {}
 
-    def pair(setting: Setting, index: str, figure: str) -> Pair:
+    def pair(setting: Point, index: str, figure: str) -> Pair:
         if (setting, index) not in known:
             sides = []
             for feedback in (False, True):
@@ -187,7 +187,7 @@ def figures(options: Options) -> Report:
     return report
 
 
-def _pictures(figure: str, setting: Setting, index: str, values: Sequence[float], pairs: Sequence[Pair], axis: str) -> list[Picture]:
+def _pictures(figure: str, setting: Point, index: str, values: Sequence[float], pairs: Sequence[Pair], axis: str) -> list[Picture]:
     xs = tuple(float(value) for value in values)
 
     def curves(what: str, scale: float = 1.0) -> tuple[Curve, ...]:
@@ -203,7 +203,7 @@ def _pictures(figure: str, setting: Setting, index: str, values: Sequence[float]
     ]
 
 
-def _growth(figure: str, setting: Setting, what: str, pairs: Sequence[Pair]) -> Claim:
+def _growth(figure: str, setting: Point, what: str, pairs: Sequence[Pair]) -> Claim:
     """The gain is larger at one end of the range than at the other."""
     first, last = pairs[0].probes, pairs[-1].probes
     grows = what != "largest"
@@ -212,7 +212,7 @@ def _growth(figure: str, setting: Setting, what: str, pairs: Sequence[Pair]) -> 
     return Claim(figure, says, f"{gains} times fewer probes", last > first if grows else last < first)
 
 
-def _reached(known: dict[tuple[Setting, str], Pair]) -> list[Claim]:
+def _reached(known: dict[tuple[Point, str], Pair]) -> list[Claim]:
     bushy, deep = known[BUSHY, NESTED], known[LEFT_DEEP, NESTED]
     best = max(pair.tuples for (setting, index), pair in known.items() if setting.tree == "bushy" and index == NESTED)
     same = all(pair.ref.answer == pair.jit.answer and pair.ref.results == pair.jit.results for pair in known.values())

@@ -129,7 +129,7 @@ class _Group:
                 return Joined(self.members, {port: (str(name),) for port, name in columns.items()}, {})
         if not classes:
             return None
-        known = [[next((name for at, name in c if at == port), None) for c in classes] for port in self.outside]
+        known = [[min((name for at, name in c if at == port), default=None) for c in classes] for port in self.outside]
         cube = Cube(tuple(tuple(name is not None for name in names) for names in known))
         return Joined(self.members, {}, {port: Route(cube, tuple(names)) for port, names in zip(self.outside, known, strict=True)})
 

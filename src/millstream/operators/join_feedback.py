@@ -25,6 +25,7 @@ from millstream.feedback.watch import SLEEPING, Watch, hashes_of
 from millstream.operators.contract import Container, Due, Output
 from millstream.operators.join import Join
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
+from millstream.operators.join_promises import shift
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
@@ -33,8 +34,8 @@ UInt64s = npt.NDArray[np.uint64]
 
 LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
-FEW = 1000
-"""Tuples too few to tell what they make."""
+TELLING = 1000
+"""Tuples that tell what a tuple makes; fewer do not."""
 
 
 @dataclass
@@ -71,10 +72,6 @@ class JoinFeedback:
     @property
     def state(self) -> tuple[Container, ...]:
         return (*(sleepers.rows for sleepers in self.asleep), *self.watches)
-
-    def disconnect(self) -> None:
-        """Before it is connected anew."""
-        self.fed, self.links, self.watches, self.asks, self.downstream = None, [None, None], [], ([], []), []
 
     # -- as a consumer --------------------------------------------------------------------------------------------
 
@@ -140,7 +137,7 @@ class JoinFeedback:
     def makes(self, owner: JoinFeedback) -> float:
         """Results of a tuple here, and theirs in turn on the way to a consumer."""
         behind = next(each.consumer for each in self.downstream if each.owner is owner)
-        own = self.made / self.taken if self.taken > FEW else 1.5 * SLEEPING
+        own = self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
         return own if behind is owner else own * (1 + behind.makes(owner))
 
     def worked(self, taken: int, made: int) -> None:
@@ -153,7 +150,9 @@ class JoinFeedback:
         """Tuples of one side have gone, or were not kept."""
         if self.fed is None or side == self.fed:
             return
-        for watch, tuples in ((watch, batch()) for watch in self.ready()):
+        watches = self.ready()
+        tuples = batch() if watches else None
+        for watch in watches:
             watch.wanted.go(*watch.partners(tuples))
 
     def tell(self, port: int) -> None:
@@ -178,9 +177,9 @@ class JoinFeedback:
         found: dict[str, int] = {}
         for band in self.config.moving:
             if self.fed == LEFT and band.high is not None:
-                found[band.left] = max(found.get(band.left, MIN_TIME), _shift(self.mark(RIGHT, band.right), -band.high))
+                found[band.left] = max(found.get(band.left, MIN_TIME), shift(self.mark(RIGHT, band.right), -band.high))
             elif self.fed == RIGHT and band.low is not None:
-                found[band.right] = max(found.get(band.right, MIN_TIME), _shift(self.mark(LEFT, band.left), band.low))
+                found[band.right] = max(found.get(band.right, MIN_TIME), shift(self.mark(LEFT, band.left), band.low))
         for each in self._holding():
             least = self._least(each)
             found = {name: min(bound, least[name]) for name, bound in found.items()}
@@ -193,13 +192,14 @@ class JoinFeedback:
             return
         choose = min if any(holder.held for holder in self.holders()) else max
         ends: dict[str, list[int]] = {}
-        for holder in self.holders():
-            for sleepers in holder.asleep:
-                for name, ending, by in self._ends() if len(sleepers) else ():
-                    found = [column for column in sleepers.rows.schema.names if holder.called(self, column) == name]
-                    for column in found:
-                        ends.setdefault(ending, []).append(choose(to_axis(sleepers.all().column(column)).tolist()) + by + 1)
-        yield from (Due(1 - int(self.fed or 0), ending, choose(marks)) for ending, marks in ends.items())
+        asleep = [(each, sleepers.all()) for each in self.holders() for sleepers in each.asleep if len(sleepers)]
+        for holder, tuples in asleep:
+            here = {holder.called(self, column): column for column in tuples.schema.names}
+            for name, ending, by in self._ends():
+                if name in here:
+                    times = to_axis(tuples.column(here[name]))
+                    ends.setdefault(ending, []).append(int(choose(times.min(), times.max())) + by + 1)
+        yield from (Due(RIGHT if self.fed == LEFT else LEFT, ending, choose(marks)) for ending, marks in ends.items())
 
     def _ends(self) -> list[tuple[str, str, int]]:
         """Columns of the fed input, those of the other one that end their sleep, and how far they reach."""
@@ -320,8 +320,8 @@ class JoinFeedback:
         """The same for what sleeps on account of one consumer, if anything does."""
         least = self._least(downstream)
         lasting = [(band.left, band.high) for band in self.config.bands if band.left != self.config.latest]
-        reach = [_shift(least[name], high) for name, high in lasting if high is not None]
-        right = min((_shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
+        reach = [shift(least[name], high) for name, high in lasting if high is not None]
+        right = min((shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
         return min(reach, default=MIN_TIME), right
 
     def _holding(self) -> list[Downstream]:
@@ -334,17 +334,13 @@ class JoinFeedback:
         least = dict.fromkeys([name for band in bands for name in (band.left, band.right)], MIN_TIME) | downstream.least()
         for band in bands:
             if band.low is not None:
-                least[band.right] = max(least[band.right], _shift(least[band.left], band.low))
+                least[band.right] = max(least[band.right], shift(least[band.left], band.low))
         for band in bands:
             if band.high is not None:
-                least[band.left] = max(least[band.left], _shift(least[band.right], -band.high))
+                least[band.left] = max(least[band.left], shift(least[band.right], -band.high))
         return least
 
     def least(self, owner: JoinFeedback) -> dict[str, int]:
         """The least values in columns of its inputs that may still be asked for by this consumer, or by one behind it."""
         return self.floors() if owner is self else self._least(next(each for each in self.downstream if each.owner is owner))
 
-
-def _shift(mark: int, by: int) -> int:
-    """Move a mark, the ends of time stay where they are."""
-    return mark if mark in (MIN_TIME, MAX_TIME) else mark + by

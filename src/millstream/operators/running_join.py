@@ -80,10 +80,10 @@ class RunningJoin(Operator):
             if not batch.num_rows:
                 return
             self.feedback.came(port, batch, out)
-        before = sum(len(block) for block in out.blocks)
+        before = len(out.blocks)
         stays = (self._left if port == LEFT else self._right)(batch, out)
         if self.feedback is not None:
-            self.feedback.worked(batch.num_rows, sum(len(block) for block in out.blocks) - before)
+            self.feedback.worked(batch.num_rows, sum(len(block) for block in out.blocks[before:]))
             if not stays.all():
                 self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
         out.letters += self.pairs.take_letters()

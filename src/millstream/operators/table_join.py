@@ -67,8 +67,9 @@ class RunningTableJoin(UnaryOperator):
             always = np.zeros(len(keep), dtype=np.int64)
             self.rows.insert(batch.take(pa.array(keep)), hashes[keep], always, always, np.full(len(keep), MAX_TIME))
         if self.kind in ("inner", "semi"):
-            pairs = dict.fromkeys(zip(config.join.left_keys, config.join.right_keys, strict=True))
-            self.known = tuple(((a,), self._hashes(batch, (b,))[0][self._hashes(batch, (b,))[1]]) for a, b in pairs)
+            for a, b in dict.fromkeys(zip(config.join.left_keys, config.join.right_keys, strict=True)):
+                hashes, valid = self._hashes(batch, (b,))
+                self.known = (*self.known, ((a,), hashes[valid]))
 
     def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         if not keys:

@@ -83,8 +83,8 @@ class Executor:
             if not isinstance(v.config, (Enter, Deliver)):
                 self.operators[v.number] = v.config.build(self.journal)
                 self.gauges[v.number] = Gauge()
-        connect(self.network, self.operators, self.execution.trial)
         chosen = {v.number: self._strategy(v.number) for v in fresh if v.number in self.operators}
+        connect(self.network, self.operators, list(chosen), self.execution.trial)
         self._assemble(self.table.change(left, fresh, chosen))
 
     def refresh(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,24 +19,21 @@ LEVELS = 2
 """Components that a sub-tuple has at most. A join of five streams by nested loops makes 40 M probes with one, 5 M with two or three."""
 
 
-def connect(network: Network, operators: Mapping[int, Operator], trial: int) -> None:
-    """All joins of one part of a graph that take part in feedback. What they have counted of each other is counted anew.
+def connect(network: Network, operators: Mapping[int, Operator], fresh: Sequence[int], trial: int) -> None:
+    """The joins among operators that have come together; those that were there before keep to themselves.
 
     After `trial` tuples it is judged whether it was worth asking about them; 0 asks always.
     """
     epoch = Epoch()
-    joins = {number: operators[number].feedback for number in sorted(operators) if operators[number].feedback is not None}
+    joins = {number: join for number in fresh if (join := operators[number].feedback) is not None}
     for number, join in joins.items():
-        assert join is not None
-        join.disconnect()
         join.number, join.epoch = number, epoch
         join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
     for number, join in joins.items():
-        assert join is not None
         _own(join, number, trial)
-    for number, operator in operators.items():
-        if operator.known:
-            _refuse(network, operators, number, operator.known)
+    for number in fresh:
+        if operators[number].known:
+            _refuse(network, operators, number, operators[number].known)
 
 
 def _link(network: Network, operators: Mapping[int, Operator], start: int) -> Link | None:

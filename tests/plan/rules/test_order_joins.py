@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
-from millstream.errors import TypeProblem
+from millstream.errors import NameProblem, TypeProblem
 from millstream.plan.nodes import Join, Node, Scan
 
 LIST = "WITH (connector = 'list')"
@@ -14,13 +14,17 @@ GENERATED = """CREATE STREAM {name} (k BIGINT, v BIGINT, ts TIMESTAMP) TIMESTAMP
     WITH (connector = 'generator', pattern = '{pattern}', every = '{every}', tuples = '10');"""
 
 
-def tree(query: str, setting: str = "") -> str:
-    """The shape of the joins in the plan, by the streams they read."""
+def planned(query: str, setting: str = "") -> Node:
     session = ms.Session("local")
     text = setting + "".join(STREAM.format(name=name, source=LIST) for name in "ABCD")
     session.sql(f"{text} CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out SELECT A.x FROM {query}")
     (plan,) = session.pipeline.plans()
-    return shape(plan)
+    return plan
+
+
+def tree(query: str, setting: str = "") -> str:
+    """The shape of the joins in the plan, by the streams they read."""
+    return shape(planned(query, setting))
 
 
 def shape(node: Node) -> str:
@@ -79,22 +83,19 @@ def test_known_rates_decide() -> None:
 
 def test_what_is_equal_to_the_same_is_equal() -> None:
     """B and C have no condition of their own; both are equal to A."""
-    session = ms.Session("local")
-    session.sql("SET join.tree = 'right-deep';" + "".join(STREAM.format(name=name, source=LIST) for name in "ABC"))
     window = "[RANGE 1 SECOND]"
-    query = f"SELECT A.y FROM A {window}, B {window}, C {window} WHERE A.x = B.x AND A.x = C.x"
-    session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
-    (plan,) = session.pipeline.plans()
+    plan = planned(f"A {window}, B {window}, C {window} WHERE A.x = B.x AND A.x = C.x", "SET join.tree = 'right-deep';")
     assert shape(plan) == "(A (B C))"
     assert all(len(node.keys) == 1 for node in plan.walk() if isinstance(node, Join))
 
 
 def test_an_order_that_could_never_let_go_is_not_taken() -> None:
     """B and C have nothing in common: joined first, they would be kept for ever."""
-    session = ms.Session("local")
-    session.sql("SET join.tree = 'right-deep';" + "".join(STREAM.format(name=name, source=LIST) for name in "ABC"))
     near = "A.ts BETWEEN {0}.ts - INTERVAL 1 SECOND AND {0}.ts + INTERVAL 1 SECOND"
-    query = f"SELECT A.y FROM A, B, C WHERE A.x = B.x AND {near.format('B')} AND A.y = C.y AND {near.format('C')}"
-    session.sql(f"CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out {query}")
-    (plan,) = session.pipeline.plans()
-    assert shape(plan) == "((A B) C)"
+    query = f"A, B, C WHERE A.x = B.x AND {near.format('B')} AND A.y = C.y AND {near.format('C')}"
+    assert tree(query, "SET join.tree = 'right-deep';") == "((A B) C)"
+
+
+def test_a_misspelt_shape_is_told() -> None:
+    with pytest.raises(NameProblem, match=r"no join.tree `left-dep`; did you mean `left-deep`"):
+        tree(CHAIN, "SET join.tree = 'left-dep';")

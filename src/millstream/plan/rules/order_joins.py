@@ -9,6 +9,7 @@ from functools import partial
 from sqlglot import exp
 
 from millstream.core.rates import Rates
+from millstream.errors import NameProblem
 from millstream.plan import trees
 from millstream.plan.catalog import Stream
 from millstream.plan.nodes import Band, Filter, Join, Node, Project, Scan
@@ -30,6 +31,8 @@ PASSING = 1 / 3
 def order_joins(plan: Node, *, tree: str = trees.AUTO, rates_of: RatesOf = lambda stream: None) -> Node:
     if tree == trees.WRITTEN:
         return plan
+    if tree not in trees.SHAPES and "(" not in tree:
+        raise NameProblem.unknown("join.tree", tree, trees.SHAPES)
     return bottom_up(plan, partial(_change, tree=tree, rates_of=rates_of))
 
 
