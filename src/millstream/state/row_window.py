@@ -5,35 +5,27 @@ The structure is PWJoin's: a time list (the calendar) and value lists (the chain
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
-from millstream.errors import DataProblem
 from millstream.kernels import chains
 from millstream.kernels.compiled import Bools, Int32s, Int64s, UInt64s, given
 from millstream.kernels.lives import bury, flag
 from millstream.state import journal as journals
 from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
-from millstream.state.chained import rows_of
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
+from millstream.state.index import Index
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_columns
 from millstream.state.ordered import Ordered
 from millstream.state.rings import Rings
 
 _NONE = np.empty(0, dtype=np.int64)
-_AHEAD = 64
-
-
-def _heads(capacity: int) -> Int32s:
-    if capacity >= 2**31:
-        raise DataProblem("more than two billion rows in one window", hint="use more buckets")
-    return np.full(1 << (capacity - 1).bit_length(), -1, dtype=np.int32)
 
 
 class RowWindow:
@@ -43,16 +35,24 @@ class RowWindow:
     memory of dead rows comes back when they are half of all and the window has to grow.
     """
 
-    def __init__(self, schema: pa.Schema, *, keys: tuple[str, ...] | None = None, journal: bool = False, indexed: bool = True) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        keys: tuple[str, ...] | None = None,
+        also: Sequence[tuple[str, ...]] = (),
+        journal: bool = False,
+        indexed: bool = True,
+    ) -> None:
         """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out.
 
-        Without an index a probe looks at every row that time has left in reach (nested loops).
+        `also` are columns by which rows are to be found, too. Without an index a probe looks at every row that time has left
+        in reach (nested loops).
         """
         self.schema = schema
         self._key_columns = keys
+        self._also = tuple(also)
         self._indexed = indexed
-        self.probes = 0
-        """Rows that probes have looked at."""
         self._journal = journal
         self._next_serial = 0
         self._clear()
@@ -60,13 +60,11 @@ class RowWindow:
     def _clear(self) -> None:
         self._columns = Columns(self.schema)
         self._calendar = Calendar()
-        self._nodes: Int64s = np.empty((0, 4), dtype=np.int64)
-        self._heads: Int32s = np.full(1, -1, dtype=np.int32)
+        self._indexes = [Index(self._indexed) for _ in (self._key_columns, *self._also)]
         self._alive: Bools = np.empty(0, dtype=np.bool_)
         self._matched: Bools = np.empty(0, dtype=np.bool_)
         self._serials: Int64s = _NONE
         self._homes: Int32s = np.empty(0, dtype=np.int32)  # the segment that holds a row
-        self._greatest, self._slack = MIN_TIME, np.uint64(0)  # of the rows' highs, see `kernels.chains`
         self._top = 0
         self._living = 0
         self._written = 0  # rows below this one are in the journal
@@ -96,9 +94,9 @@ class RowWindow:
         self._make_room(rows)
         first = self._columns.append(batch)
         stop = first + rows
-        chains.fill(self._nodes, first, hashes.view(np.int64), low, high)
-        chains.link(self._heads, self._nodes, first, stop)
-        self._greatest, self._slack = chains.disorder(self._nodes, first, stop, self._greatest, np.uint64(self._slack))
+        self._indexes[0].add(first, hashes, low, high)
+        for index, columns in zip(self._indexes[1:], self._also, strict=True):
+            index.add(first, hash_columns([batch.column(name) for name in columns])[0], low, high)
         self._calendar.add(high if expiry is None else expiry)
         self._alive[first:stop] = True
         self._matched[first:stop] = False if matched is None else matched
@@ -120,7 +118,8 @@ class RowWindow:
 
     def _resize(self, capacity: int) -> None:
         top = self._top
-        self._nodes = grown(self._nodes, capacity, top)
+        for index in self._indexes:
+            index.reserve(capacity, top)
         self._alive = grown(self._alive, capacity, top)
         self._matched = grown(self._matched, capacity, top)
         if self._journal:
@@ -128,9 +127,6 @@ class RowWindow:
             self._homes = grown(self._homes, capacity, top)
         self._calendar.reserve(capacity)
         self._rings.reserve(capacity)
-        if capacity > len(self._heads) and self._indexed:
-            self._heads = _heads(capacity)
-            chains.link(self._heads, self._nodes, 0, top)
 
     def _compact(self, capacity: int) -> None:
         """Give the living rows new numbers, in the same order."""
@@ -140,20 +136,18 @@ class RowWindow:
         self._calendar.keep(rows, capacity)
         self._rings.keep(rows, capacity)
         self._ordered = Ordered()
-        for name in ("_nodes", "_matched", "_serials", "_homes") if self._journal else ("_nodes", "_matched"):
+        for index in self._indexes:
+            index.keep(rows, capacity)
+        for name in ("_matched", "_serials", "_homes") if self._journal else ("_matched",):
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._top = len(rows)
-        self._heads = _heads(capacity if self._indexed else 1)
-        chains.link(self._heads, self._nodes, 0, self._top)
-        self._greatest, self._slack = chains.disorder(self._nodes, 0, self._top, MIN_TIME, np.uint64(0))
 
     def take(self, rows: Int64s) -> pa.RecordBatch:
         return self._columns.take(rows)
 
     def hashes(self, rows: Int64s) -> UInt64s:
-        found: UInt64s = self._nodes[rows, chains.HASH].view(np.uint64)
-        return found
+        return self._indexes[0].hashes(rows)
 
     def discard(self, rows: Int64s) -> Int64s:
         """The rows are dead: no probe meets them any more. Gives those with which the last row of a tied value has gone."""
@@ -166,33 +160,26 @@ class RowWindow:
 
     # -- by value -------------------------------------------------------------------------------------------------
 
-    def probe(self, hashes: UInt64s, valid: Bools, low: Int64s, high: Int64s, limit: int = 1 << 18) -> Iterator[tuple[Int64s, Int64s]]:
+    def probe(
+        self, hashes: UInt64s, valid: Bools, low: Int64s, high: Int64s, limit: int = 1 << 18, index: int = 0
+    ) -> Iterator[tuple[Int64s, Int64s]]:
         """Pairs (position, row) of equal hash and overlapping intervals, both ends inclusive; keys are the caller's to compare.
 
         At most `limit` pairs at a time, in order of position, newest row first. Discarding between two chunks
-        is allowed, inserting is not.
+        is allowed, inserting is not. The hashes are those of the keys, or of the columns under `also` from index 1 on.
         """
-        wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
-        low, high = given(low, np.int64), given(high, np.int64)
-        position, row, size = 0, chains.FRESH, min(limit, max(1024, len(hashes)))
-        slack = np.uint64(self._slack)
-        begun = np.empty(_AHEAD + 1, dtype=np.int64)
-        while position < len(hashes) and self._top:
-            probes, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-            count, position, row, seen = chains.probe(
-                self._heads, self._nodes, self._alive, wanted, valid, low, high, position, row, probes, rows, begun, slack
-            )
-            self.probes += seen
-            if count:
-                yield probes[:count], rows[:count]
-            size = min(limit, 4 * size)
+        return self._indexes[index].probe(self._alive, hashes, valid, low, high, limit) if self._top else iter(())
+
+    @property
+    def probes(self) -> int:
+        """Rows that probes have looked at."""
+        return sum(index.probes for index in self._indexes)
 
     def of(self, keys: list[pa.Array], hashes: UInt64s, valid: Bools, exact: bool) -> tuple[Int64s, Int64s]:
         """The alive rows that have one of these different keys: which of them, and the row. `exact`: equal hashes prove equal keys."""
         if not self._living:
             return _NONE, _NONE
-        wanted = given(hashes, np.uint64), given(valid, np.bool_)
-        which, rows = rows_of(self._heads, self._nodes, self._alive, *wanted, self._living)
+        which, rows = self._indexes[0].of(self._alive, hashes, valid, self._living)
         if exact or not len(rows):
             return which, rows
         assert self._key_columns is not None
@@ -249,8 +236,10 @@ class RowWindow:
 
     @property
     def nbytes(self) -> int:
-        own = (self._nodes, self._heads, self._alive, self._matched, self._serials, self._homes)
-        return sum(array.nbytes for array in own) + sum(part.nbytes for part in (self._calendar, self._columns, self._rings, self._ordered))
+        own = (self._alive, self._matched, self._serials, self._homes)
+        parts = (self._calendar, self._columns, self._rings, self._ordered)
+        indexes = sum(index.nbytes for index in self._indexes)
+        return indexes + sum(array.nbytes for array in own) + sum(part.nbytes for part in parts)
 
     # -- journal --------------------------------------------------------------------------------------------------
 
@@ -268,7 +257,7 @@ class RowWindow:
         if not (len(rows) or len(gone) or len(flagged)):
             return None
         self._homes[rows] = number
-        nodes = self._nodes[rows]
+        nodes = self._indexes[0].nodes[rows]
         numbers = {
             "serial": self._serials[rows],
             "low": nodes[:, chains.LOW],
