@@ -35,7 +35,7 @@ SETTINGS = {
         Setting("execution.stages", 0, int, "stages that there are at least on Spark, for queries that come later", most=64),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
-        Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, or a tree of a query's streams: '((A B) (C D))'"),
+        Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, m-join, eddy, or a tree such as '((A B) (C D))'"),
         Setting("join.index", "hash", str, "how a join finds partners: by a hash, or by looking at all it stores", ("hash", "none")),
         Setting("join.feedback", True, bool, "whether joins tell their producers what nobody needs"),
         Setting("feedback.trial", 8192, int, "tuples asked about before it is judged whether feedback pays; 0 asks always"),

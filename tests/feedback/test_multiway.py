@@ -20,6 +20,7 @@ from tests.oracle.watch import watched
 
 START = 1_767_225_600_000_000
 Rows = list[tuple[int, ...]]
+ONE = ("m-join", "eddy")
 EXAMPLES = max(1, settings.default.max_examples // 8)
 
 
@@ -120,6 +121,11 @@ def random_tree(r: random.Random, names: list[str]) -> str:
     return f"({random_tree(r, names[:at])} {random_tree(r, names[at:])})"
 
 
+def random_plan(r: random.Random, names: str) -> str:
+    """A tree, or one operator for all."""
+    return r.choice([random_tree(r, list(names)), random_tree(r, list(names)), *ONE])
+
+
 def joins(live: ms.testing.Live) -> list[JoinFeedback]:
     return [o.feedback for o in live._run.stage.executor.operators.values() if o.feedback is not None]
 
@@ -130,8 +136,9 @@ def joins(live: ms.testing.Live) -> list[JoinFeedback]:
 @given(seed=st.integers(0, 2**40))
 def test_property_the_answer_is_that_of_a_batch_engine(names: str, trial: int, seed: int) -> None:
     chance = random.Random(seed)
-    case, tree = make(chance, names), random_tree(chance, list(names))
-    answer, _, live = run(case, f"SET feedback.trial = {trial};", tree)
+    case, tree = make(chance, names), random_plan(chance, names)
+    order = chance.choice(["out-of-order", "in-order"]) if tree in ONE else "out-of-order"
+    answer, _, live = run(case, f"SET feedback.trial = {trial}; SET execution.order = '{order}';", tree)
     assert answer == case.expected(), (tree, case)
     assert live.state_rows == 0
 
@@ -156,7 +163,7 @@ def test_property_the_answer_does_not_depend_on_the_buckets(names: str, seed: in
     chance = random.Random(seed)
     case = make(chance, names)
     pipeline = Pipeline()
-    pipeline.add_text(f"SET feedback.trial = {chance.choice([0, 3])}; SET join.tree = '{random_tree(chance, list(names))}'; {case.sql}")
+    pipeline.add_text(f"SET feedback.trial = {chance.choice([0, 3])}; SET join.tree = '{random_plan(chance, names)}'; {case.sql}")
     inputs = {name: [(START + 1_000_000 * time, *values) for time, *values in case.rows[name]] for name in names}
     cuts = {"batch": chance.choice([1, 7, 100]), "files": dict.fromkeys(names, 3)}
     with watched() as watch:

@@ -54,7 +54,9 @@ class Case:
         parts = (
             [s.ddl for s in self.streams]
             + [q.ours + ";" for q in self.queries]
-            + [f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}, joins {self.algorithm} {self.tree}, trial {self.trial}"]
+            + [
+                f"-- batch {self.batch}, files {self.files}, limit {self.limit}, {self.strategy}, {self.order}, promises as {self.promises}, joins {self.algorithm} {self.tree}, trial {self.trial}"
+            ]
         )
         return "\n".join(parts)
 
@@ -157,5 +159,5 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     cuts = r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3])
     execution = r.choice(list(STRATEGIES)), r.choice(["out-of-order", "in-order"]), r.choice(["tuples", "arcs"])
     algorithm = r.choice(["auto", "auto", "window", "punctuated", "punctuated-window"])
-    tree = r.choice(["auto", "written", "right-deep", "bushy"])
+    tree = r.choice(["auto", "written", "right-deep", "bushy", "m-join", "eddy"])
     return Case(streams, tuple(made), *cuts, *execution, algorithm, tree, r.choice([0, 0, 3, 8192]))

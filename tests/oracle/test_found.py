@@ -230,7 +230,14 @@ def test_a_column_that_stands_twice_among_the_keys_of_a_join(buckets: int) -> No
     near = " AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 60000000"
     ours = f"SELECT a.k AS ak, b.ts AS bt FROM A [RANGE 1 MINUTE] AS a LEFT JOIN B [RANGE 1 MINUTE] AS b ON {on}"
     check(ours, f"SELECT a.k AS ak, b.ts AS bt FROM A AS a LEFT JOIN B AS b ON {on}{near}", *streams, files=3, batch=1, buckets=buckets)
-    check(ours.replace("LEFT ", ""), f"SELECT a.k AS ak, b.ts AS bt FROM A AS a JOIN B AS b ON {on}{near}", *streams, files=3, batch=1, buckets=buckets)
+    check(
+        ours.replace("LEFT ", ""),
+        f"SELECT a.k AS ak, b.ts AS bt FROM A AS a JOIN B AS b ON {on}{near}",
+        *streams,
+        files=3,
+        batch=1,
+        buckets=buckets,
+    )
 
 
 def test_a_key_that_is_closed_up_to_a_time_of_the_other_key() -> None:

@@ -7,10 +7,11 @@ import pytest
 from millstream.pipeline import Pipeline
 from millstream.runtime.facts import Facts
 
-SQL = "".join(
-    f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts WITH (connector = 'list');" for name in "ABC"
-) + """CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out
+SQL = (
+    "".join(f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts WITH (connector = 'list');" for name in "ABC")
+    + """CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out
 SELECT A.k FROM A [RANGE 1 SECOND], B [RANGE 1 SECOND], C [RANGE 1 SECOND] WHERE A.k = B.k AND B.k = C.k;"""
+)
 
 
 def facts(setting: str = "") -> Facts:

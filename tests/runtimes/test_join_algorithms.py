@@ -201,9 +201,7 @@ def test_keys_of_different_types(kinds: tuple[str, str], on: str, grouped: str) 
     """Promises follow a cast that loses nothing, there and back."""
     if "<=" in on and kinds[1][:3] in ("DOU", "DEC"):
         return  # these have no ranges
-    declared = "".join(
-        streams(name).replace("BIGINT", kind).replace("(k) WHEN closed", on) for name, kind in zip("AB", kinds, strict=True)
-    )
+    declared = "".join(streams(name).replace("BIGINT", kind).replace("(k) WHEN closed", on) for name, kind in zip("AB", kinds, strict=True))
     session = ms.Session("local")
     session.sql(f"{declared} {SINK} SELECT {grouped}.k AS k, count(*) AS n FROM A, B WHERE A.k = B.k GROUP BY {grouped}.k")
     run = ms.testing.Live(session)

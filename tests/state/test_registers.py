@@ -113,7 +113,6 @@ def test_values_that_merge_need_little() -> None:
     assert registers.nbytes < 1000
 
 
-
 def test_what_grew_in_a_segment_that_stays_may_have_begun_in_one_that_was_dropped() -> None:
     registers, segments = Registers(journal=True), []
     for number in (1, 2):

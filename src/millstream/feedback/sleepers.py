@@ -47,11 +47,14 @@ class Sleepers:
         chosen = rows[np.asarray(self.rows.take(rows).column(UNDER)) == watch.number]
         return self.rows.hashes(chosen) ^ watch.mixed
 
-    def expire(self, bound: int) -> bool:
-        """Let go who is too old. Tells whether somebody was."""
+    def expired(self, bound: int) -> pa.RecordBatch | None:
+        """Those who are too old, and gone now."""
         rows = self.rows.expire(bound)
+        if not len(rows):
+            return None
+        batch = self.rows.take(rows)
         self.rows.discard(rows)
-        return len(rows) > 0
+        return batch.select(batch.schema.names[:-1])
 
     def all(self) -> pa.RecordBatch:
         return self.rows.take(self.rows.alive_rows())

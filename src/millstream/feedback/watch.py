@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +9,7 @@ from millstream.feedback.nodes import Node
 from millstream.feedback.wanted import Wanted
 from millstream.kernels.compiled import Bools, UInt64s
 from millstream.state.journal import Segment, Segments
-from millstream.state.keys import hash_columns
+from millstream.state.keys import hash_rows
 
 ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
 """What it costs to ask about a tuple, to let it sleep and to wake it, and each time to ask or count at all, be it for one tuple:
@@ -45,7 +43,8 @@ class Watch:
 
     def partners(self, batch: pa.RecordBatch) -> tuple[UInt64s, Bools]:
         self.calls += 1
-        return hashes_of(batch, self.node.partners)
+        hashes, valid, _ = hash_rows(batch, self.node.partners)
+        return hashes, valid
 
     def poor(self, saved: float) -> bool:
         """Whether it has been tried and has not been worth it; `saved` are the results that a tuple makes where it does not sleep."""
@@ -106,11 +105,3 @@ class Watch:
     def restore(self, segments: Segments) -> None:
         self.wanted.clear()
         self.counted = self.resting = False
-
-
-def hashes_of(batch: pa.RecordBatch, columns: Sequence[str]) -> tuple[UInt64s, Bools]:
-    """Of the values in some columns, be there none; a null is equal to nothing."""
-    if not columns:
-        return np.zeros(batch.num_rows, dtype=np.uint64), np.ones(batch.num_rows, dtype=np.bool_)
-    hashes, valid, _ = hash_columns([batch.column(name) for name in columns])
-    return hashes, valid

@@ -15,12 +15,14 @@ from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
 from millstream.graph.joins import Joins, neighbours, one_axis, right_reach, twins_of
+from millstream.graph.many import leaves_of
 from millstream.operators.aggregate import Aggregate, Call
 from millstream.operators.contract import Config
 from millstream.operators.distinct import Distinct
 from millstream.operators.edges import Deliver, Enter
 from millstream.operators.in_order import InOrder
 from millstream.operators.join import PUNCTUATED, PUNCTUATED_WINDOW, WINDOW, Join
+from millstream.operators.many_join import ADAPTIVE, FIXED, ManyJoin
 from millstream.operators.project import Project
 from millstream.operators.select import Select
 from millstream.operators.sort import Sort
@@ -30,6 +32,7 @@ from millstream.plan import nodes
 from millstream.plan.nodes import Node
 from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
+from millstream.plan.trees import EDDY, MANY
 
 
 def build_graph(
@@ -213,6 +216,8 @@ class GraphBuilder:
 
     @_build.register
     def _(self, node: nodes.Join) -> int:
+        if self.joins.tree in (MANY, EDDY) and (many := self._many(node)) is not None:
+            return many
         keys = node.typed_keys
         left, left_keys = self._with_keys(self.visit_in_order(node.left), [a for a, _ in keys], "l", node)
         bands, others, rest = one_axis(node)
@@ -237,6 +242,26 @@ class GraphBuilder:
         join = replace(join, right_reach=reach, left_time=left_time, latest=latest, others=others)
         join = replace(join, indexed=self.joins.indexed, feedback=feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
+
+    def _many(self, node: nodes.Join) -> int | None:
+        """All inner joins from here down as one operator, if time alone lets go of their tuples."""
+        found = leaves_of(node)
+        if found is None or any(self._algorithm(join) != WINDOW or join.closes for join in found.joins):
+            return None
+        routing = FIXED if self.joins.tree == MANY else ADAPTIVE
+        schemas = tuple(leaf.schema for leaf in found.nodes)
+        many = ManyJoin(schemas, (), tuple(found.bands), tuple(found.conditions), found.output, found.stamp, origin(node), routing)
+        if not many.bounded:
+            return None
+        inputs, columns = [], []
+        for place, leaf in enumerate(found.nodes):
+            keys = found.keys_of(place)
+            vertex, names = self._with_keys(self.visit_in_order(leaf), keys, f"{place}_", node)
+            inputs.append(vertex)
+            columns.append(dict(zip(keys, names, strict=True)))
+        schemas = tuple(self.schema(vertex) for vertex in inputs)
+        many = replace(many, inputs=schemas, same=found.same(columns), indexed=self.joins.indexed, feedback=self.joins.feedback)
+        return self.add(self._waiting(many, found.nodes, node.time, schemas), *inputs)
 
     def _algorithm(self, node: nodes.Join) -> str:
         """What the streams declare decides, unless somebody has chosen something that lets both sides go."""

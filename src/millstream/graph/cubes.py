@@ -91,15 +91,15 @@ def _members(graph: Graph) -> list[frozenset[int]]:
             continue
         group = groups.setdefault(v.number, {v.number})
         for number in v.inputs:
-            way = _way(graph, number)
-            if way is not None:
-                group |= groups[way[-1]] | set(way)
+            found = way(graph, number)
+            if found is not None:
+                group |= groups[found[-1]] | set(found)
                 groups.update((member, group) for member in group)
     different = {id(group): frozenset(group) for group in groups.values()}
-    return [group for group in different.values() if sum(graph[n].config.needs.together for n in group) > 1]
+    return [group for group in different.values() if sum(n not in group for member in group for n in graph[member].inputs) > 2]
 
 
-def _way(graph: Graph, number: int) -> list[int] | None:
+def way(graph: Graph, number: int) -> list[int] | None:
     """From an input up to a vertex that wants to be together, if it alone reads what is on the way."""
     found = []
     while len(graph.consumers[number]) == 1:
@@ -140,12 +140,11 @@ class _Group:
             needs = self.graph[number].config.needs
             if not needs.together:
                 continue
-            left, right = needs.keys
-            for a, b in zip(left or (), right or (), strict=True):
-                one, other = self._traced((number, 0), a), self._traced((number, 1), b)
-                if one is not None and other is not None:
-                    touched = [c for c in classes if one in c or other in c]
-                    classes = [c for c in classes if c not in touched] + [{one, other}.union(*touched)]
+            for columns in needs.same:
+                found = {traced for port, name in columns if (traced := self._traced((number, port), name)) is not None}
+                if len(found) > 1:
+                    touched = [c for c in classes if c & found]
+                    classes = [c for c in classes if c not in touched] + [found.union(*touched)]
         return classes
 
     def _traced(self, port: Port, column: str) -> tuple[Port, str] | None:

@@ -153,4 +153,3 @@ def _arcs(text: str) -> tuple[Arc, ...]:
             raise TypeProblem(f"execution.breaks takes 'none', 'auto' or buffers such as '2 -> 3, 5 -> 6', not {text!r}")
         found.append((int(match[1]), int(match[2])))
     return tuple(found)
-

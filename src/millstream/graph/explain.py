@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 
+import pyarrow as pa
+
 from millstream.core.types import is_hidden
-from millstream.graph.cubes import Route
+from millstream.graph.cubes import Route, way
 from millstream.graph.cut import INGEST, Cut, cut
 from millstream.graph.enhanced import TsmArc, enhanced
 from millstream.graph.execution import Execution
@@ -23,6 +25,7 @@ from millstream.operators.distinct import Distinct
 from millstream.operators.edges import Deliver, Enter
 from millstream.operators.in_order import InOrder
 from millstream.operators.join import Join
+from millstream.operators.many_join import ManyJoin
 from millstream.operators.project import Project
 from millstream.operators.select import Select
 from millstream.operators.table_join import TableJoin
@@ -44,8 +47,8 @@ def explain_graph(graph: Graph, execution: Execution, rates_of: RatesOf = lambda
         lines.append(f"#{v.number} {labels[v.number]}")
         lines += [f"     {line}" for line in _details(v)]
         config = v.config.inner if isinstance(v.config, InOrder) else v.config
-        if isinstance(config, Join):
-            lines += [f"     {line}" for line in keeps(config, v, graph, rates_of)]
+        if isinstance(config, (Join, ManyJoin)):
+            lines += [f"     {line}" for line in [*keeps(config, v, graph, rates_of), *_feedback(config, v, graph)]]
     lines += _list("buffers", [f"#{producer} -> #{v.number}" for v in graph.vertices for producer in v.inputs])
     lines += _list("arcs with time-stamp memory (TSM)", [_tsm_text(start, arc, vertices) for start, arc in enhanced(graph)])
     forks = {number: consumers for number, consumers in graph.consumers.items() if len(consumers) > 1}
@@ -58,6 +61,16 @@ def explain_graph(graph: Graph, execution: Execution, rates_of: RatesOf = lambda
         lines += ["state table:", *(f"     {line}" for line in table_text(table))]
         lines += _legend(table)
     return "\n".join(lines)
+
+
+def _feedback(config: Join | ManyJoin, v: Vertex, graph: Graph) -> list[str]:
+    """Who is told what nobody needs (paper 003)."""
+    if not config.feedback:
+        return []
+    if isinstance(config, ManyJoin):
+        return ["feedback: tuples without a partner at another input wait beside until one comes"]
+    before = [found[-1] for number in v.inputs if (found := way(graph, number)) is not None]
+    return [f"feedback: tells {' and '.join(f'#{n}' for n in before)} what it has no partner for"] if before else []
 
 
 def _legend(table: StateTable) -> list[str]:
@@ -149,8 +162,9 @@ def _details(v: Vertex) -> list[str]:
     lines.append(f"{kind}{waits}; punctuations: linear {needs.linear}, value {needs.value}")
     if not config.stateless:
         ports = [f"port {port}: {_by(keys)}" if needs.ports > 1 else _by(keys) for port, keys in enumerate(needs.keys)]
-        lines.append(f"keys: {'; '.join(ports)}")
-        state = [_STATE.get(type(c).__name__, type(c).__name__) for c in config.build().state]
+        cubed = needs.same and () in needs.keys
+        lines.append(f"keys: {'a dimension of buckets for each equality' if cubed else '; '.join(ports)}")
+        state = [_STATE[type(c).__name__] for c in config.build().state if type(c).__name__ in _STATE]
         lines.append(f"state: {', '.join(state)}")
     return lines
 
@@ -222,6 +236,15 @@ def _(config: Join, names: Meanings) -> str:
     parts += [band_text(band, config.pair_schema, names) for band in config.bands]
     parts += [sql_text(config.condition, names)] if config.condition is not None else []
     return config.name + (f" on {' and '.join(parts)}" if parts else "")
+
+
+@_label.register
+def _(config: ManyJoin, names: Meanings) -> str:
+    schema = pa.schema([field for schema in config.inputs for field in schema])
+    parts = [" = ".join(names.get(name, name) for _, name in columns) for columns in config.same]
+    parts += [band_text(band, schema, names) for band in config.bands]
+    parts += [sql_text(part, names) for part in config.conditions]
+    return f"{config.routing} on {' and '.join(parts)}"
 
 
 @_label.register

@@ -21,10 +21,12 @@ class Joins:
     algorithm: str = AUTO
     feedback: bool = True
     indexed: bool = True
+    tree: str = AUTO
 
     @classmethod
     def of(cls, settings: Settings) -> Joins:
-        return cls(settings.get("join.algorithm"), settings.get("join.feedback"), settings.get("join.index") == "hash")
+        indexed = settings.get("join.index") == "hash"
+        return cls(settings.get("join.algorithm"), settings.get("join.feedback"), indexed, settings.get("join.tree"))
 
 
 def neighbours(plan: Node) -> Iterator[Node]:

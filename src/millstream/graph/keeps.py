@@ -10,6 +10,7 @@ from millstream.graph.graph import Graph, Vertex
 from millstream.operators.edges import Enter
 from millstream.operators.in_order import InOrder
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
+from millstream.operators.many_join import FIXED, ManyJoin
 from millstream.operators.union import Union
 from millstream.plan.catalog import Stream
 from millstream.plan.cost import expected_state
@@ -32,12 +33,28 @@ class _Side:
     stream: Stream | None
 
 
-def keeps(join: Join, v: Vertex, graph: Graph, rates_of: RatesOf) -> list[str]:
+def keeps(join: Join | ManyJoin, v: Vertex, graph: Graph, rates_of: RatesOf) -> list[str]:
     """Lines for EXPLAIN."""
+    if isinstance(join, ManyJoin):
+        return _many(join, v, graph)
     sides = [_side(join, v, graph, port) for port in (0, 1)]
     lines = [f"keeps: {'; '.join(_text(own, other) for own, other in (sides, sides[::-1]))}"]
     expected = _expected(sides, rates_of)
     return lines if expected is None else [*lines, expected]
+
+
+def _many(join: ManyJoin, v: Vertex, graph: Graph) -> list[str]:
+    """How long tuples wait for all others, and which inputs those of each one visit in turn."""
+    names, windows = [], []
+    for port, axis in enumerate(join.axes):
+        stream = _traced(graph, v.inputs[port], frozenset([str(axis)]))
+        names.append(stream.name if stream is not None else f"input {port}")
+        others = [join.ends(str(axis), other) for other in range(len(join.inputs)) if other != port]
+        windows.append(max(min(end for _, end in ends) for ends in others))
+    kept = [f"tuples of {name} for {span(window)}" for name, window in zip(names, windows, strict=True)]
+    paths = [f"{name} visits {', '.join(names[other] for other in join.path(port))}" for port, name in enumerate(names)]
+    routes = "; ".join(paths) if join.routing == FIXED else "whichever makes the fewest partial results, found out as it runs"
+    return [f"keeps: {'; '.join(kept)}", f"routes: {routes}"]
 
 
 def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:

@@ -10,9 +10,7 @@ NEVER, ALWAYS = -(2**63), 2**63 - 1
 
 
 @compiled
-def walk(
-    codes: Int64s, uniques: int, groups: int, late: Bools, current: Int64s, begins: Bools, times: Int64s, until: Int64s
-) -> None:
+def walk(codes: Int64s, uniques: int, groups: int, late: Bools, current: Int64s, begins: Bools, times: Int64s, until: Int64s) -> None:
     """`codes[c, i]` is what tuple i has under clause c, -1 for nothing: first the unique keys, then the clusters.
 
     Tuples that break what the ones before them promised become late, and late ones promise nothing. `current` holds the

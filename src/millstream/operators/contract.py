@@ -18,6 +18,7 @@ from millstream.operators.buffers import Inputs
 from millstream.state.journal import Segment, Segments
 
 if TYPE_CHECKING:
+    from millstream.feedback.watch import Watch
     from millstream.operators.join_feedback import JoinFeedback
 
 ANYWHERE = None
@@ -45,7 +46,9 @@ class Needs:
     spreading: tuple[int, ...] | None = None
     """The ports whose keys tell in which bucket a result is; None for all."""
     together: bool = False
-    """Whether it wants to be in one bucket with those of its kind that it reads; it has two ports, with keys that are equal in pairs."""
+    """Whether it wants to be in one bucket with those of its kind that it reads."""
+    same: tuple[tuple[tuple[int, str], ...], ...] = ()
+    """Columns, as (port, name), that every result has equal; of those that want to be together."""
 
     @property
     def ports(self) -> int:
@@ -95,6 +98,8 @@ class Operator(ABC):
     needs: Needs
     feedback: JoinFeedback | None = None
     """Where it takes part in demand feedback."""
+    watches: Sequence[Watch] = ()
+    """Where it looks for demand inside itself."""
     known: tuple[tuple[tuple[str, ...], UInt64s], ...] = ()
     """Columns of its input, and the hashes of their values that it can use: tuples with others are of no use to it, now or later."""
 

@@ -92,6 +92,7 @@ class RunningInOrder(Operator):
         self.config = config
         self.needs = config.needs
         self.inner = config.inner.build(journal)
+        self.watches = self.inner.watches
         self.registers = Registers(journal=journal)
         self.names = [_Names(port) for port in range(len(config.schemas))]
         self.rows = [RowWindow(schema, journal=journal) for schema in config.schemas]

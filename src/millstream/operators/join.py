@@ -81,7 +81,8 @@ class Join(Config):
         # A left tuple that found nobody lies in the bucket of its own key, and has nulls in place of the right one.
         spreading = None if self.kind == "inner" else (0,)
         keys = (self.left_keys, self.right_keys)
-        return Needs(keys=keys, linear="purge", value="purge", spreading=spreading, together=self.feedback)
+        same = tuple(((0, a), (1, b)) for a, b in zip(*keys, strict=True))
+        return Needs(keys=keys, linear="purge", value="purge", spreading=spreading, together=self.feedback, same=same)
 
     @property
     def name(self) -> str:

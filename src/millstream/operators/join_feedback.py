@@ -21,11 +21,12 @@ from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
-from millstream.feedback.watch import SLEEPING, Watch, hashes_of
+from millstream.feedback.watch import SLEEPING, Watch
 from millstream.operators.contract import Container, Due, Output
 from millstream.operators.join import Join
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.operators.join_promises import shift
+from millstream.state.keys import hash_rows
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
@@ -222,7 +223,7 @@ class JoinFeedback:
             if not batch.num_rows:
                 break
             if ask.owner is None:
-                hashes, valid = hashes_of(batch, ask.columns)
+                hashes, valid, _ = hash_rows(batch, ask.columns)
                 batch = batch.filter(pa.array(ask.watch.wanted.there(hashes) & valid))
                 continue
             ask.owner.ready()
@@ -230,7 +231,7 @@ class JoinFeedback:
                 ask.watch.left -= batch.num_rows
                 continue
             tried, rest = (batch, None) if (room := ask.watch.room) is None else (batch.slice(0, room), batch.slice(room))
-            hashes, valid = hashes_of(tried, ask.columns)
+            hashes, valid, _ = hash_rows(tried, ask.columns)
             if not valid.all():  # null is equal to nothing
                 tried, hashes = tried.filter(pa.array(valid)), hashes[valid]
             known = ask.watch.wanted.sleeping(hashes) if self.listener is not None else None
@@ -299,7 +300,7 @@ class JoinFeedback:
 
     def forget(self) -> bool:
         """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
-        gone = [sleepers.expire(bound) for sleepers, bound in zip(self.asleep, self.bounds(), strict=True)]
+        gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.asleep, self.bounds(), strict=True)]
         for link in self.links:
             if link is not None:
                 link.forget()
@@ -343,4 +344,3 @@ class JoinFeedback:
     def least(self, owner: JoinFeedback) -> dict[str, int]:
         """The least values in columns of its inputs that may still be asked for by this consumer, or by one behind it."""
         return self.floors() if owner is self else self._least(next(each for each in self.downstream if each.owner is owner))
-

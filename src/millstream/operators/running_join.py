@@ -17,12 +17,11 @@ from millstream.operators.join import PUNCTUATED, WINDOW, Join
 from millstream.operators.join_feedback import JoinFeedback
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises
-from millstream.state.keys import hash_columns
+from millstream.state.keys import hash_rows
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
 Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 LEFT, RIGHT = 0, 1
@@ -93,7 +92,7 @@ class RunningJoin(Operator):
 
     def _left(self, batch: pa.RecordBatch, out: Output) -> Mask:
         """A left tuple meets the right tuples whose time lies in its interval; it stays while more may come."""
-        hashes, valid, exact = self._hashes(batch, self.config.left_keys)
+        hashes, valid, exact = hash_rows(batch, self.config.left_keys)
         low, high, timed = self._interval(batch)
         valid &= timed
         kind = self.config.kind
@@ -123,7 +122,7 @@ class RunningJoin(Operator):
 
     def _right(self, batch: pa.RecordBatch, out: Output) -> Mask:
         """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
-        hashes, valid, exact = self._hashes(batch, self.config.right_keys)
+        hashes, valid, exact = hash_rows(batch, self.config.right_keys)
         time, timed = self._right_time(batch)
         expiry = self._right_expiry(batch)
         valid &= timed
@@ -149,11 +148,6 @@ class RunningJoin(Operator):
             chosen = batch if stays.all() else batch.take(pa.array(keep))
             self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep], expiry[keep])
         return stays
-
-    def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[UInt64s, Mask, bool]:
-        if not keys:
-            return np.zeros(batch.num_rows, dtype=np.uint64), np.ones(batch.num_rows, dtype=np.bool_), True
-        return hash_columns([batch.column(k) for k in keys])
 
     def _interval(self, batch: pa.RecordBatch) -> tuple[Int64s, Int64s, Mask]:
         """The stretch of the right side's time that each left tuple can meet."""

@@ -15,7 +15,7 @@ from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.operators.contract import Config, Due, Output, UnaryOperator
 from millstream.operators.join import Join
 from millstream.operators.join_pairs import PairMaker
-from millstream.state.keys import hash_columns
+from millstream.state.keys import hash_rows
 from millstream.state.row_window import RowWindow
 
 
@@ -72,9 +72,7 @@ class RunningTableJoin(UnaryOperator):
                 self.known = (*self.known, ((a,), hashes[valid]))
 
     def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        if not keys:
-            return np.zeros(batch.num_rows, dtype=np.uint64), np.ones(batch.num_rows, dtype=np.bool_)
-        hashes, valid, exact = hash_columns([batch.column(k) for k in keys])
+        hashes, valid, exact = hash_rows(batch, keys)
         self.exact &= exact
         return hashes, valid
 

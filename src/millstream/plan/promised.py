@@ -46,9 +46,7 @@ def impossible(check: Check, kind: pa.DataType) -> tuple[Pattern, ...]:
         raise TypeProblem(f"no value of `{check.column}` passes this CHECK", place=check.place, hint="look at its bounds")
     edges = [least - 1, *(edge for pair in allowed for edge in pair), greatest + 1]
     gaps = [(max(a + 1, least), min(b - 1, greatest)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    return tuple(
-        Range(None if a == least else a, None if b == greatest else b, high_inclusive=True) for a, b in gaps if a <= b
-    )
+    return tuple(Range(None if a == least else a, None if b == greatest else b, high_inclusive=True) for a, b in gaps if a <= b)
 
 
 def comparable(clause: Punctuate, columns: pa.Schema) -> None:

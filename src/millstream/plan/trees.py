@@ -12,10 +12,12 @@ Tree = int | tuple["Tree", "Tree"]
 """A stream by its place in FROM, or two trees to be joined."""
 
 AUTO, WRITTEN, LEFT_DEEP, RIGHT_DEEP, BUSHY = "auto", "written", "left-deep", "right-deep", "bushy"
-SHAPES = (AUTO, WRITTEN, LEFT_DEEP, RIGHT_DEEP, BUSHY)
+MANY, EDDY = "m-join", "eddy"
+"""No tree at all: one operator that keeps no partial results, with fixed routes or with routes that change."""
+SHAPES = (AUTO, WRITTEN, LEFT_DEEP, RIGHT_DEEP, BUSHY, MANY, EDDY)
 _Found = tuple[float, int, Tree]
 """What a tree makes, how far it is from the one in the order of FROM, and the tree."""
-MANY = 10
+LARGE = 10
 """Streams beyond which not every tree is looked at."""
 
 
@@ -100,7 +102,7 @@ def shown(tree: Tree, names: Sequence[str]) -> str:
     return names[tree] if isinstance(tree, int) else f"({shown(tree[0], names)} {shown(tree[1], names)})"
 
 
-def cheapest(count: int, made: Callable[[frozenset[int]], float], *, most: int = MANY) -> Tree:
+def cheapest(count: int, made: Callable[[frozenset[int]], float], *, most: int = LARGE) -> Tree:
     """The tree whose partial results are the fewest; `made` tells how many a join of some of the streams makes.
 
     Of trees that make as many the one nearest to left-deep in the order of FROM. Beyond `most` streams only left-deep trees are

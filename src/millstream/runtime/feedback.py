@@ -32,6 +32,8 @@ def connect(network: Network, operators: Mapping[int, Operator], fresh: Sequence
     for number, join in joins.items():
         _own(join, number, trial)
     for number in fresh:
+        for watch in operators[number].watches:
+            watch.trial = trial
         if operators[number].known:
             _refuse(network, operators, number, operators[number].known)
 

@@ -52,9 +52,7 @@ class Index:
         chains.link(self.heads, self.nodes, 0, len(rows))
         self._greatest, self._slack = chains.disorder(self.nodes, 0, len(rows), MIN_TIME, np.uint64(0))
 
-    def probe(
-        self, alive: Bools, hashes: UInt64s, valid: Bools, low: Int64s, high: Int64s, limit: int
-    ) -> Iterator[tuple[Int64s, Int64s]]:
+    def probe(self, alive: Bools, hashes: UInt64s, valid: Bools, low: Int64s, high: Int64s, limit: int) -> Iterator[tuple[Int64s, Int64s]]:
         """See `RowWindow.probe`."""
         wanted, valid = given(hashes, np.uint64).view(np.int64), given(valid, np.bool_)
         low, high = given(low, np.int64), given(high, np.int64)

@@ -67,6 +67,13 @@ def hash_column(array: pa.Array) -> tuple[UInt64s, bool]:
     return hashes, injective
 
 
+def hash_rows(batch: pa.RecordBatch, columns: Sequence[str]) -> tuple[UInt64s, Bools, bool]:
+    """`hash_columns` of some columns of a batch; without any, all rows have one hash."""
+    if not columns:
+        return np.zeros(batch.num_rows, dtype=np.uint64), np.ones(batch.num_rows, dtype=np.bool_), True
+    return hash_columns([batch.column(name) for name in columns])
+
+
 def hash_columns(columns: Sequence[pa.Array], *, null_is_value: bool = False) -> tuple[UInt64s, Bools, bool]:
     """Hashes, which rows are valid, and whether the hash is injective (equal hashes prove equal keys).
 

@@ -21,7 +21,7 @@ from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 from millstream.state.index import Index
 from millstream.state.journal import Segment, Segments
-from millstream.state.keys import hash_columns
+from millstream.state.keys import hash_rows
 from millstream.state.ordered import Ordered
 from millstream.state.rings import Rings
 
@@ -96,7 +96,7 @@ class RowWindow:
         stop = first + rows
         self._indexes[0].add(first, hashes, low, high)
         for index, columns in zip(self._indexes[1:], self._also, strict=True):
-            index.add(first, hash_columns([batch.column(name) for name in columns])[0], low, high)
+            index.add(first, hash_rows(batch, columns)[0], low, high)
         self._calendar.add(high if expiry is None else expiry)
         self._alive[first:stop] = True
         self._matched[first:stop] = False if matched is None else matched
@@ -145,6 +145,9 @@ class RowWindow:
 
     def take(self, rows: Int64s) -> pa.RecordBatch:
         return self._columns.take(rows)
+
+    def take_column(self, name: str, rows: Int64s) -> pa.Array:
+        return self._columns.take_column(self.schema.get_field_index(name), rows)
 
     def hashes(self, rows: Int64s) -> UInt64s:
         return self._indexes[0].hashes(rows)
@@ -292,7 +295,7 @@ class RowWindow:
         if self._key_columns is None:
             hashes = arrays["hash"][kept].view(np.uint64)
         else:
-            hashes, _, _ = hash_columns([batch.column(name) for name in self._key_columns])
+            hashes, _, _ = hash_rows(batch, self._key_columns)
         next_serial = self._next_serial
         self.insert(batch, hashes, low, high, expiry, matched.astype(np.bool_) | np.isin(serials, arrays["flagged"]))
         self._next_serial = next_serial

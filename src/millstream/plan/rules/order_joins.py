@@ -96,7 +96,7 @@ class _Whole:
         order = range(len(self.leaves))
         if tree in (trees.LEFT_DEEP, trees.RIGHT_DEEP, trees.BUSHY):
             return {trees.LEFT_DEEP: trees.left_deep, trees.RIGHT_DEEP: trees.right_deep, trees.BUSHY: trees.bushy}[tree](order)
-        if tree != trees.AUTO and trees.count(tree) == len(order):
+        if tree not in trees.SHAPES and trees.count(tree) == len(order):
             return trees.parse_tree(tree, self.names)
         return trees.cheapest(len(order), _Estimate(self, rates_of).made)
 
@@ -122,7 +122,6 @@ class _Whole:
         if not any(isinstance(part, exp.EQ) for part in conditions):
             conditions += self._implied(lefts, rights)
         return replace(self.top, left=left, right=right, bands=tuple(bands), condition=tuple(conditions), stamp=self.stamps.pop(0))
-
 
     def _equal_columns(self) -> list[set[str]]:
         """Columns of one type that the conditions make equal to each other."""

@@ -1,0 +1,148 @@
+"""Demand at a many-join: a tuple that has no partner at one of the other inputs sleeps until one comes there.
+
+Nothing but tuples of the inputs is kept, so sleeping tuples count as being there: whoever needs one wakes it before it looks for
+results. A result is made when its last tuple comes, and that has woken all others that waited for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.core.types import to_axis
+from millstream.feedback.nodes import Node
+from millstream.feedback.sleepers import Sleepers
+from millstream.feedback.watch import SLEEPING, Watch
+from millstream.operators.contract import Container
+from millstream.operators.join_feedback import TELLING
+from millstream.operators.many_join import ManyJoin
+from millstream.state.keys import hash_rows
+from millstream.state.row_window import RowWindow
+
+Columns = tuple[str, ...]
+UInt64s = np.typing.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Tuples of one input look for partners at another, by these columns of theirs."""
+
+    watch: Watch
+    columns: Columns
+
+
+class ManyFeedback:
+    def __init__(self, config: ManyJoin, rows: tuple[RowWindow, ...], journal: bool) -> None:
+        self.config = config
+        self.rows = rows
+        self.asleep = tuple(Sleepers(schema, journal) for schema in config.inputs)
+        self.asks: tuple[list[Ask], ...] = tuple([] for _ in config.inputs)
+        self.owned: tuple[list[Watch], ...] = tuple([] for _ in config.inputs)
+        self.taken = self.made = 0.0
+        known: dict[tuple[int, Columns], Watch] = {}
+        for port in range(len(config.inputs)):
+            for other in range(len(config.inputs)):
+                pairs = config.pairs(frozenset([port]), other)
+                if other == port or not pairs:
+                    continue
+                columns, partners = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+                watch = known.get((other, partners))
+                if watch is None:
+                    watch = known[other, partners] = Watch(Node(columns, partners), len(known), 0)
+                    self.owned[other].append(watch)
+                self.asks[port].append(Ask(watch, columns))
+
+    @property
+    def watches(self) -> list[Watch]:
+        return [watch for owned in self.owned for watch in owned]
+
+    @property
+    def state(self) -> tuple[Container, ...]:
+        return (*(sleepers.rows for sleepers in self.asleep), *self.watches)
+
+    # -- tuples ---------------------------------------------------------------------------------------------------
+
+    def come(self, port: int, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
+        saved = self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
+        self._ready([watch for watch in self.owned[port] if watch.resting and watch.rested(saved)])
+        found = []
+        for watch in self._awake(port):
+            woken = watch.wanted.come(*watch.partners(batch))
+            if watch.poor(saved):
+                woken = self._under(watch)
+                watch.rest(len(self.rows[port]))
+            found.append((watch, woken))
+        for watch, woken in found:
+            for other, sleepers in enumerate(self.asleep) if len(woken) else ():
+                tuples = sleepers.take(watch, woken)
+                if tuples is not None:
+                    watch.woken += tuples.num_rows
+                    yield other, self._screen(other, tuples)
+        yield port, self._screen(port, batch)
+
+    def _screen(self, port: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The tuples that have partners everywhere, as far as is known; the others sleep from now on."""
+        for ask in self.asks[port]:
+            if not batch.num_rows:
+                break
+            watch = ask.watch
+            if not watch.counted:
+                self._ready([watch])
+            if watch.resting:
+                watch.left -= batch.num_rows
+                continue
+            tried, rest = (batch, None) if (room := watch.room) is None else (batch.slice(0, room), batch.slice(room))
+            hashes, _, _ = hash_rows(tried, ask.columns)
+            wanted = watch.ask(hashes)
+            if not wanted.all():
+                self._sleep(port, tried.filter(pa.array(~wanted)), hashes[~wanted], watch)
+                tried = tried.filter(pa.array(wanted))
+            batch = tried if rest is None or not rest.num_rows else pa.concat_batches([tried, rest])
+        return batch
+
+    def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch) -> None:
+        self.asleep[port].add(batch, hashes, watch, to_axis(batch.column(str(self.config.axes[port]))))
+
+    def worked(self, taken: int, made: int) -> None:
+        """Tuples that have come in and the partial results they made; what was long ago counts less."""
+        self.taken, self.made = self.taken + taken, self.made + made
+        if self.taken > 1 << 16:
+            self.taken, self.made = self.taken / 2, self.made / 2
+
+    # -- counting -------------------------------------------------------------------------------------------------
+
+    def _awake(self, port: int) -> list[Watch]:
+        self._ready([watch for watch in self.owned[port] if not watch.counted])
+        return [watch for watch in self.owned[port] if not watch.resting]
+
+    def _ready(self, watches: list[Watch]) -> None:
+        """See who is there, and who sleeps for want of whom."""
+        for watch in watches:
+            port = next(port for port, owned in enumerate(self.owned) if watch in owned)
+            watch.counted, watch.resting = True, False
+            watch.wanted.clear()
+            for rows in (self.rows[port], self.asleep[port].rows):
+                if len(rows):
+                    watch.wanted.come(*watch.partners(rows.take(rows.alive_rows())))
+            watch.wanted.ask(self._under(watch))
+
+    def _under(self, watch: Watch) -> UInt64s:
+        found = [sleepers.under(watch) for sleepers in self.asleep if len(sleepers)]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint64)
+
+    def went(self, port: int, batch: pa.RecordBatch) -> None:
+        """Tuples of an input have gone, or were not kept."""
+        for watch in self._awake(port):
+            watch.wanted.go(*watch.partners(batch))
+
+    def expire(self, port: int, bound: int) -> None:
+        """Let go who sleeps and is too old."""
+        gone = self.asleep[port].expired(bound)
+        if gone is not None:
+            self.went(port, gone)
+        sleeping = sum(len(sleepers) for sleepers in self.asleep)
+        self._ready([watch for watch in self._awake(port) if watch.wanted.asleep > 1024 + 4 * sleeping])

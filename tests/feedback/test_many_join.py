@@ -1,0 +1,177 @@
+"""One operator for a join of many streams: no partial results are kept, routes are fixed or found, tuples without partners sleep."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import millstream as ms
+from millstream.operators.many_join import ManyJoin
+from millstream.operators.running_many_join import RunningManyJoin
+from millstream.pipeline import Pipeline
+from tests.feedback.test_multiway import EXAMPLES, ONE, START, make, run
+
+SECOND = 1_000_000
+THREE = """
+CREATE STREAM A (ts TIMESTAMP, k BIGINT, x BIGINT) TIMESTAMP BY ts ETS NONE WITH (connector = 'list');
+CREATE STREAM B (ts TIMESTAMP, k INT, y BIGINT) TIMESTAMP BY ts ETS NONE WITH (connector = 'list');
+CREATE STREAM C (ts TIMESTAMP, y BIGINT, z BIGINT) TIMESTAMP BY ts ETS NONE WITH (connector = 'list');
+CREATE SINK Out WITH (connector = 'memory');
+"""
+
+
+def many(sql: str) -> list[ManyJoin]:
+    pipeline = Pipeline()
+    pipeline.add_text(sql)
+    return [v.config for v in pipeline.graph().vertices if isinstance(v.config, ManyJoin)]
+
+
+def live(tree: str, where: str, *, more: str = "", windows: tuple[str, str, str] = ("[RANGE 10 SECONDS]",) * 3) -> ms.testing.Live:
+    session = ms.Session("local")
+    a, b, c = windows
+    query = f"INSERT INTO Out SELECT A.x, B.y, C.z FROM A {a}, B {b}, C {c} WHERE {where}"
+    session.sql(f"SET feedback.trial = 0; SET join.tree = '{tree}'; {more} {THREE} {query}")
+    return ms.testing.Live(session)
+
+
+def operator(running: ms.testing.Live) -> RunningManyJoin:
+    (found,) = [o for o in running._run.stage.executor.operators.values() if isinstance(o, RunningManyJoin)]
+    return found
+
+
+def rows(running: ms.testing.Live) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in running.to_arrow("Out").to_pylist())
+
+
+def at(seconds: int, *values: int | None) -> tuple[int | None, ...]:
+    return (START + SECOND * seconds, *values)
+
+
+@pytest.mark.parametrize("tree", ONE)
+@pytest.mark.parametrize("feedback", ["true", "false"])
+@settings(max_examples=EXAMPLES)
+@given(seed=st.integers(0, 2**40))
+def test_property_probes_and_nested_loops_answer_alike(tree: str, feedback: str, seed: int) -> None:
+    chance = random.Random(seed)
+    case = make(chance, "ABCD")
+    for index in ("hash", "none"):
+        answer, _, running = run(case, f"SET join.feedback = {feedback}; SET feedback.trial = 0; SET join.index = '{index}';", tree)
+        assert answer == case.expected(), case
+        assert running.state_rows == 0
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_only_tuples_of_the_streams_are_kept(tree: str) -> None:
+    """A tree keeps what its lower join makes."""
+    streams = {"A": [at(n, 1, n) for n in range(5)], "B": [at(n, 1, 7) for n in range(5)], "C": [at(n, 9, n) for n in range(5)]}
+    kept = []
+    for chosen in (tree, "left-deep"):
+        running = live(chosen, "A.k = B.k AND B.y = C.y", more="SET join.feedback = false;")
+        for name, tuples in streams.items():
+            running.push(name, tuples)
+        kept.append(running.state_rows)
+    assert kept == [15, 40]
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_a_tuple_sleeps_until_its_partner_comes(tree: str) -> None:
+    running = live(tree, "A.k = B.k AND B.y = C.y")
+    halves = operator(running).halves
+    assert halves is not None
+    running.push("A", [at(1, 5, 50), at(1, 6, 60)])
+    assert [len(sleepers) for sleepers in halves.asleep] == [2, 0, 0]
+    running.push("B", [at(2, 5, 7)])
+    assert [len(sleepers) for sleepers in halves.asleep] == [1, 1, 0]
+    running.push("C", [at(3, 7, 70)])
+    assert [len(sleepers) for sleepers in halves.asleep] == [1, 0, 0]
+    assert rows(running) == [(50, 7, 70)]
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_time_lets_go_of_who_is_awake_and_who_sleeps(tree: str) -> None:
+    running = live(tree, "A.k = B.k AND B.y = C.y")
+    running.push("A", [at(1, 5, 50), at(1, 6, 60)])
+    running.push("B", [at(2, 5, 7)])
+    for name, values in (("A", (0, 0)), ("B", (1, 1)), ("C", (2, 2))):
+        running.push(name, [at(60, *values)])
+        running.end(name)
+    assert running.state_rows == 0
+    assert rows(running) == []
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_nulls_meet_nobody_and_what_is_left_is_compared(tree: str) -> None:
+    where = "A.k = B.k AND B.y = C.y AND A.x + B.y < C.z AND A.k <> C.z"
+    running = live(tree, where)
+    running.push("A", [at(1, 5, 1), at(1, None, 1), at(2, 5, 100)])
+    running.push("B", [at(1, 5, 7), at(1, 5, None), at(1, None, 7)])
+    running.push("C", [at(1, 7, 70), at(1, None, 70), at(2, 7, 8), at(3, 7, 5), at(4, 7, 9)])
+    assert rows(running) == [(1, 7, 9), (1, 7, 70)]
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_two_columns_of_one_stream_that_are_equal_to_one_of_another(tree: str) -> None:
+    running = live(tree, "A.k = B.k AND A.k = B.y AND B.y = C.y")
+    running.push("B", [at(1, 5, 5), at(1, 5, 6)])
+    running.push("A", [at(1, 5, 1)])
+    running.push("C", [at(1, 5, 1), at(1, 6, 2)])
+    assert rows(running) == [(1, 5, 1)]
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_a_condition_that_can_not_be_computed_is_told(tree: str) -> None:
+    running = live(tree, "A.k = B.k AND B.y = C.y AND A.x / C.z > 0")
+    running.push("A", [at(1, 5, 4)])
+    running.push("B", [at(1, 5, 7)])
+    running.push("C", [at(1, 7, 0), at(1, 7, 2)])
+    assert rows(running) == [(4, 7, 2)]
+
+
+def test_routes_go_where_columns_connect() -> None:
+    inputs = "A [RANGE 10 SECONDS], B [RANGE 10 SECONDS], C [RANGE 10 SECONDS]"
+    query = f"SET join.tree = 'm-join'; {THREE} INSERT INTO Out SELECT A.x, B.y, C.z FROM {inputs} WHERE A.k = B.k AND B.y = C.y"
+    (found,) = many(query)
+    assert [found.path(start) for start in range(3)] == [(1, 2), (0, 2), (1, 0)]
+
+
+def test_an_eddy_learns_where_little_comes_out() -> None:
+    """A meets B a hundred times and C hardly ever: after a while it visits C first."""
+    running = live("eddy", "A.k = B.k AND A.x = C.z", more="SET join.feedback = false;")
+    running.push("B", [at(1, 5, n) for n in range(100)])
+    running.push("C", [at(1, 0, 1000)])
+    for n in range(20):
+        running.push("A", [at(1, 5, n)])
+    routes = operator(running).routes
+    start = frozenset([0])
+    assert routes.seen[start, 2].taken > routes.seen[start, 1].taken
+    running.push("A", [at(1, 5, 1000)])
+    assert len(rows(running)) == 100
+
+
+def test_what_time_does_not_let_go_stays_a_tree() -> None:
+    """Streams that close their keys, without windows."""
+    streams = "".join(
+        f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, x BIGINT) TIMESTAMP BY ts PUNCTUATE ON (k) WHEN x = 0 WITH (connector = 'list');"
+        for name in "ABC"
+    )
+    sink = "CREATE SINK Out WITH (connector = 'memory');"
+    query = "INSERT INTO Out SELECT A.x, B.x AS y, C.x AS z FROM A, B, C WHERE A.k = B.k AND B.k = C.k"
+    assert many(f"SET join.tree = 'm-join'; {streams} {sink} {query}") == []
+
+
+def test_unequal_windows_and_a_chain_of_bands() -> None:
+    """A and C are not compared, but what is between them bounds how far they can be apart."""
+    where = """A.k = B.k AND B.y = C.y AND B.ts BETWEEN A.ts AND A.ts + INTERVAL 3 SECONDS
+               AND C.ts BETWEEN B.ts - INTERVAL 1 SECOND AND B.ts + INTERVAL 2 SECONDS"""
+    running = live("m-join", where, windows=("", "", ""))
+    (found,) = [v.config for v in running._run.stage.executor.network.vertices.values() if isinstance(v.config, ManyJoin)]
+    axes = [str(axis) for axis in found.axes]
+    assert (found.reach[axes[0], axes[2]], found.reach[axes[2], axes[0]]) == (5 * SECOND, 1 * SECOND)
+    running.push("A", [at(10, 5, 1)])
+    running.push("B", [at(n, 5, 7) for n in range(8, 16)])
+    running.push("C", [at(n, 7, n) for n in range(6, 20)])
+    assert [z for *_, z in rows(running)] == sorted([z for b in (10, 11, 12, 13) for z in range(b - 1, b + 3)])
