@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from millstream.bench.answer import digest
 from millstream.bench.auctions import CLOSING, ROWS, Auctions, Longs
-from millstream.bench.spark import native_session
+from millstream.bench.spark import native_session, run_ours, run_theirs
 from millstream.bench.tree import sizes
 from millstream.errors import DataProblem
 
@@ -65,35 +65,11 @@ def run(name: str, side: str, rows: int, folder: str) -> dict[str, Any]:
 
 
 def millstream(given: Path, out: Path, checkpoint: Path, ended: Longs) -> dict[str, Any]:
-    from millstream.pipeline import Pipeline
-    from millstream.runtime.launch import Launch
-    from millstream.runtime.runs import run_spark
-    from millstream.runtime.spark.session import get_session
-    from millstream.runtime.status import Status
-
-    pipeline = Pipeline()
-    pipeline.add_text(QUERY.format(files=FILES, folder=given, sink=f"path = '{out}', format = 'parquet'"))
-    get_session()
-    batches: dict[int, float] = {}
-    state = [(0, 0)]
-
-    def look(status: Status) -> None:
-        state.append((status.state_rows, status.state_bytes))
-        if status.batches:
-            batches[status.batches] = status.batch.seconds
-
-    began = time.perf_counter()
-    run_spark(Launch.prepare(pipeline, str(checkpoint)), on_status=look)
-    seconds = time.perf_counter() - began
+    found = run_ours(QUERY.format(files=FILES, folder=given, sink=f"path = '{out}', format = 'parquet'"), str(checkpoint))
     manifests = [json.loads(path.read_text()) for path in out.glob("_millstream/*/*.json") if path.stem.isdigit()]
     epochs = {each["epoch"]: [out / visible for _, visible in each["files"]] for each in manifests}
-    return {
-        "seconds": seconds,
-        **_on_spark(given, checkpoint, list(batches.values()), epochs, ended),
-        "state_tuples": max(held for held, _ in state),
-        "state_bytes": max(held for _, held in state),
-        "answer": pq.read_table(out, columns=["item_id", "bids"]),
-    }
+    answer = pq.read_table(out, columns=["item_id", "bids"])
+    return {**found, **_on_spark(given, checkpoint, found["batches"], epochs, ended), "answer": answer}
 
 
 def native(given: Path, out: Path, checkpoint: Path, ended: Longs) -> dict[str, Any]:
@@ -111,20 +87,9 @@ def native(given: Path, out: Path, checkpoint: Path, ended: Longs) -> dict[str, 
     within = f.expr("a.item_id = b.item_id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 12 HOURS")
     counted = a.join(b, within).groupBy("a.item_id", "a.ts").count()
     answer = counted.select("item_id", f.col("count").alias("bids"))
-    began = time.perf_counter()
-    query = answer.writeStream.format("parquet").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(str(out))
-    query.awaitTermination()
-    seconds = time.perf_counter() - began
-    reports = query.recentProgress
-    held = [[sum(s[what] for s in report["stateOperators"]) for what in ("numRowsTotal", "memoryUsedBytes")] for report in reports]
-    batches = [report["durationMs"]["triggerExecution"] / 1000 for report in reports]
-    return {
-        "seconds": seconds,
-        **_on_spark(given, checkpoint, batches, spark_epochs(out), ended),
-        "state_tuples": max(tuples for tuples, _ in held),
-        "state_bytes": max(size for _, size in held),
-        "answer": pq.read_table(out, columns=["item_id", "bids"]),
-    }
+    found = run_theirs(answer, str(out), str(checkpoint))
+    told = pq.read_table(out, columns=["item_id", "bids"])
+    return {**found, **_on_spark(given, checkpoint, found["batches"], spark_epochs(out), ended), "answer": told}
 
 
 def one_process(given: Path, out: Path, checkpoint: Path, ended: Longs) -> dict[str, Any]:

@@ -61,6 +61,16 @@ BENCHMARKS = {
         },
         rows=22_000_000,
     ),
+    "multiway": Benchmark(
+        "millstream.bench.multiway",
+        {
+            "millstream": "four streams joined by user, one of which few users are in, Spark runtime",
+            "millstream, without feedback": "the same, with join.feedback = false",
+            "millstream, m-join": "the same, with join.tree = 'm-join'",
+            "spark": "the same as three of Spark's own stream-stream joins, RocksDB state store",
+        },
+        rows=8_000_000,
+    ),
 }
 
 

@@ -72,6 +72,14 @@ def run(name: str, side: str, rows: int, folder: str) -> dict[str, Any]:
 
 
 def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
+    streams_text = "".join(STREAM.format(name=stream, path=Path(folder) / stream) for stream in streams(name))
+    sink = f"CREATE SINK Out WITH (path = '{out}', format = 'parquet');"
+    query = WINDOW if name == "spark-window" else JOIN
+    return run_ours(f"SET source.max_files_per_batch = {files_per_batch(name)}; {streams_text} {sink} {query}", checkpoint)
+
+
+def run_ours(text: str, checkpoint: str) -> dict[str, Any]:
+    """A pipeline on Spark, looked at after each micro-batch."""
     from millstream.pipeline import Pipeline
     from millstream.runtime.launch import Launch
     from millstream.runtime.runs import run_spark
@@ -79,23 +87,24 @@ def millstream(name: str, folder: str, out: str, checkpoint: str) -> dict[str, A
     from millstream.runtime.status import Status
 
     pipeline = Pipeline()
-    pipeline.add_text(f"SET source.max_files_per_batch = {files_per_batch(name)};")
-    for stream in streams(name):
-        pipeline.add_text(STREAM.format(name=stream, path=Path(folder) / stream))
-    pipeline.add_text(f"CREATE SINK Out WITH (path = '{out}', format = 'parquet');")
-    pipeline.add_text(WINDOW if name == "spark-window" else JOIN)
+    pipeline.add_text(text)
     get_session()
     batches: dict[int, float] = {}
-    state = [0]
+    state = [(0, 0)]
 
     def look(status: Status) -> None:
-        state[0] = max(state[0], status.state_bytes)
+        state.append((status.state_rows, status.state_bytes))
         if status.batches:
             batches[status.batches] = status.batch.seconds
 
     began = time.perf_counter()
     run_spark(Launch.prepare(pipeline, checkpoint), on_status=look)
-    return {"seconds": time.perf_counter() - began, "batches": list(batches.values()), "state_bytes": state[0]}
+    return {
+        "seconds": time.perf_counter() - began,
+        "batches": list(batches.values()),
+        "state_tuples": max(held for held, _ in state),
+        "state_bytes": max(held for _, held in state),
+    }
 
 
 def native_session() -> Any:
@@ -136,13 +145,23 @@ def native(name: str, folder: str, out: str, checkpoint: str) -> dict[str, Any]:
         a, b = read("A").alias("a"), read("B").alias("b")
         within = f.expr("a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL 5 SECONDS AND a.ts + INTERVAL 5 SECONDS")
         answer = a.join(b, within).select(f.col("a.k").alias("k"), f.col("a.ts").alias("ats"), f.col("b.ts").alias("bts"))
+    return run_theirs(answer, out, checkpoint)
+
+
+def run_theirs(answer: Any, out: str, checkpoint: str) -> dict[str, Any]:
+    """A query of Spark's own operators, until all files are read."""
     began = time.perf_counter()
     query = answer.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True).start(out)
     query.awaitTermination()
     seconds = time.perf_counter() - began
     reports = query.recentProgress
-    held = [sum(s["memoryUsedBytes"] for s in report["stateOperators"]) for report in reports]
-    return {"seconds": seconds, "batches": [r["durationMs"]["triggerExecution"] / 1000 for r in reports], "state_bytes": max(held)}
+    held = [[sum(s[what] for s in report["stateOperators"]) for what in ("numRowsTotal", "memoryUsedBytes")] for report in reports]
+    return {
+        "seconds": seconds,
+        "batches": [report["durationMs"]["triggerExecution"] / 1000 for report in reports],
+        "state_tuples": max(tuples for tuples, _ in held),
+        "state_bytes": max(size for _, size in held),
+    }
 
 
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
