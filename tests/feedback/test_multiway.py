@@ -172,6 +172,14 @@ def test_property_the_answer_does_not_depend_on_the_buckets(names: str, seed: in
     assert times_of(result.to_arrow("Out")) == case.expected(), case
 
 
+@pytest.mark.parametrize("seed", [18, 33, 139, 146])
+def test_a_watch_does_not_begin_while_its_owner_wakes_somebody(seed: int) -> None:
+    """It would not count the tuple that has just come, and what has come for that would sleep for ever."""
+    case = make(random.Random(seed), "ABC")
+    answer, _, _ = run(case, "SET feedback.trial = 20;", "((A B) C)")
+    assert answer == case.expected()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE", "ABCDEF"])

@@ -16,6 +16,8 @@ class Node:
 
     columns: tuple[str, ...]
     partners: tuple[str, ...]
+    level: int = 1
+    """Its components."""
 
 
 def lattice(keys: Mapping[tuple[str, str], Hashable], most: int) -> Iterator[Node]:
@@ -24,4 +26,4 @@ def lattice(keys: Mapping[tuple[str, str], Hashable], most: int) -> Iterator[Nod
     for level in range(min(most, len(components)) + 1):
         for chosen in combinations(components, level):
             pairs = [pair for pair, component in keys.items() if component in chosen]
-            yield Node(tuple(column for column, _ in pairs), tuple(partner for _, partner in pairs))
+            yield Node(tuple(column for column, _ in pairs), tuple(partner for _, partner in pairs), level)

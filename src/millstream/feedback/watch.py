@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -16,6 +18,8 @@ ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
 measured by what it costs to make a partial result among many, to try it on and to store it, which is about a third of a microsecond."""
 SMALL = 64
 """A trial of blocks as small as this is over sooner."""
+LOSS = 1500.0
+"""What a trial may cost more than it saves; it is over then."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -27,35 +31,55 @@ class Watch:
     """
 
     def __init__(self, node: Node, number: int, trial: int) -> None:
-        """After `trial` tuples it is judged; with 0 it never is, and does not rest."""
-        self.node, self.number, self.trial = node, number, trial
+        self.node, self.number = node, number
         self.wanted = Wanted()
         self.counted = False
         self.mixed = np.uint64(number * 0x9E3779B97F4A7C15 % 2**64)
-        self.asked = self.slept = self.woken = self.calls = 0
-        """Tuples, and how often it was needed, since it was judged last."""
+        self._settle()
         self.pauses = 0
-        self.proven = True
-        """Whether the last trial was worth it; before the first one it is thought to be."""
-        self.resting = False
-        self.left = 0
-        """Tuples that it will not be asked about."""
+        self.proven = False
+        """Whether the last trial was worth it."""
+        self.begin(trial)
+
+    def begin(self, trial: int) -> None:
+        """After `trial` tuples it is judged; with 0 it never is, and does not rest."""
+        self.trial = self.tried = trial
+        """Tuples of a trial, and of the last one there was."""
+        self.resting = trial > 0
+        self.left = trial // 8 if self.node.level < 2 else trial
+        """Tuples that it will not be asked about: at first until it is known how much they make, and larger sub-tuples later."""
 
     def partners(self, batch: pa.RecordBatch) -> tuple[UInt64s, Bools]:
         self.calls += 1
         hashes, valid, _ = hash_rows(batch, self.node.partners)
         return hashes, valid
 
-    def poor(self, saved: float) -> bool:
-        """Whether it has been tried and has not been worth it; `saved` are the results that a tuple makes where it does not sleep."""
-        if not self.trial or (self.asked < self.trial and self.calls * SMALL < self.trial):
-            return False
-        cost = ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken + CALL * self.calls
-        poor = saved * (self.slept - self.woken) < cost
+    def _settle(self) -> None:
+        """Begin to count anew."""
         self.asked = self.slept = self.woken = self.calls = 0
-        self.pauses = min(self.pauses + 1, PAUSE) if poor else 0
-        self.proven = not poor
-        return poor
+        """Tuples, and how often it was needed."""
+        self.saved = 0.0
+        """Results that were not made."""
+
+    def poor(self) -> bool:
+        """Whether it has been tried and has not been worth it."""
+        if not self.trial or (self.asked < self.trial and self.calls * SMALL < self.trial and (self.proven or self._lost < LOSS)):
+            return False
+        return not self._judged()
+
+    def _judged(self) -> bool:
+        """Whether it was worth it."""
+        self.proven = self._lost <= 0
+        self.tried = max(self.asked, 1)
+        self._settle()
+        self.pauses = 0 if self.proven else min(self.pauses + 1, PAUSE)
+        return self.proven
+
+    @property
+    def _lost(self) -> float:
+        """What it has cost more than it has saved since it was judged last."""
+        cost = ASKING * self.asked + SLEEPING * self.slept + WAKING * self.woken + CALL * self.calls
+        return cost - self.saved
 
     def rest(self, least: int = 0) -> None:
         """For some tuples: to begin again, all that is stored has to be counted, so it should be as many at least."""
@@ -65,30 +89,49 @@ class Watch:
 
     @property
     def _pause(self) -> int:
-        return self.trial << (4 + self.pauses if self.pauses else 0)
+        return self.tried << (4 + self.pauses)
 
     @property
     def room(self) -> int | None:
-        """Tuples that it is to be asked about at most, in a trial."""
-        return None if self.proven else max(self.trial - self.asked, 0)
+        """Tuples that it is to be asked about at most, in a trial; none where it has cost too much."""
+        if self.proven or not self.trial:
+            return None
+        return max(self.trial - self.asked, 0) if self._lost < LOSS else 0
 
-    def rested(self, saved: float) -> bool:
-        """Whether it is time, and worth a trial; otherwise it goes on resting."""
+    def sift(self, batch: pa.RecordBatch, ask: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.RecordBatch:
+        """What is left of tuples when it has been asked about as many as it is to be."""
+        kept = []
+        while batch.num_rows and (room := self.room) != 0:
+            tried = batch if room is None else batch.slice(0, room)
+            batch = batch.slice(tried.num_rows)
+            kept.append(ask(tried))
+            if not self.proven and self.asked >= self.trial > 0 >= self._lost:
+                self._judged()
+        kept = [piece for piece in (*kept, batch) if piece.num_rows] or [batch]
+        return kept[0] if len(kept) == 1 else pa.concat_batches(kept)
+
+    def rested(self, makes: float) -> bool:
+        """Whether it is time, and worth a trial, by the results that a tuple makes; otherwise it goes on resting."""
         if self.left > 0:
             return False
-        if saved > SLEEPING:
+        if makes > SLEEPING:
+            self._settle()  # whom the last rest woke is not on this trial's account
             return True
         self.pauses = min(self.pauses + 1, PAUSE)
         self.left = self._pause
         return False
 
-    def ask(self, hashes: UInt64s) -> Bools:
-        """Who has a partner."""
+    def ask(self, hashes: UInt64s, makes: float) -> Bools:
+        """Who has a partner; the others are to sleep, and do not make so many results each."""
         self.calls += 1
         wanted = self.wanted.ask(hashes)
-        self.asked += len(wanted)
-        self.slept += len(wanted) - int(np.count_nonzero(wanted))
+        slept = len(wanted) - int(np.count_nonzero(wanted))
+        self.asked, self.slept, self.saved = self.asked + len(wanted), self.slept + slept, self.saved + slept * makes
         return wanted
+
+    def wake(self, count: int, makes: float) -> None:
+        """So many sleep no longer."""
+        self.woken, self.saved = self.woken + count, self.saved - count * makes
 
     # -- as state -------------------------------------------------------------------------------------------------
 

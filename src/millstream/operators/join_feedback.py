@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ UInt64s = npt.NDArray[np.uint64]
 
 LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
+_ALL = (MAX_TIME, MAX_TIME)
 TELLING = 1000
 """Tuples that tell what a tuple makes; fewer do not."""
 
@@ -78,14 +80,15 @@ class JoinFeedback:
 
     def ready(self) -> list[Watch]:
         """The watches that do not rest, counted anew after a restart."""
-        self.count(*(watch for watch in self.watches if not watch.counted))
-        return [watch for watch in self.watches if not watch.resting]
+        found = [watch for watch in self.watches if not watch.resting]
+        if found and not all([watch.counted for watch in found]):
+            self.count(*[watch for watch in found if not watch.counted])
+        return found
 
     def count(self, *watches: Watch) -> None:
         """See who is there and who sleeps."""
         if not watches:
             return
-        self.epoch.turn()
         assert self.fed is not None
         free = self.rows[1 - self.fed]
         stored = free.take(free.alive_rows())
@@ -94,6 +97,7 @@ class JoinFeedback:
             watch.wanted.clear()
             watch.wanted.come(*watch.partners(stored))
             watch.wanted.ask(self._sleeping(watch))
+        self.epoch.stir()
 
     def _sleeping(self, watch: Watch) -> UInt64s:
         found = [sleepers.under(watch) for holder in self.holders() for sleepers in holder.asleep if len(sleepers)]
@@ -116,27 +120,32 @@ class JoinFeedback:
             return
         link = self.links[self.fed]
         assert link is not None
-        saved = self._saved()
-        self.count(*(watch for watch in self.watches if watch.resting and watch.rested(saved)))
+        if all([watch.resting and watch.left > 0 for watch in self.watches]):
+            return
+        self.count(*(watch for watch in self.watches if watch.resting and watch.rested(self._makes(watch))))
         found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
         self.waking = True  # what one of them meets may be woken after it
+        self.epoch.waking += 1
         self.epoch.turn()
         for watch, woken in found:
-            if watch.poor(saved):
+            if watch.poor():
                 woken = self._sleeping(watch)  # who has a partner now is still among them
                 watch.rest(len(self.rows[1 - self.fed]))
+                self.epoch.stir()
             self.woke |= len(woken) > 0
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
         self.waking = False
+        self.epoch.waking -= 1
         self.epoch.turn()
 
-    def _saved(self) -> float:
-        """Partial results that are not made, here and on the way to here, when a tuple sleeps: as many as one makes that does not."""
-        return max((holder.makes(self) for holder in self.holders()), default=0.0)
+    def _makes(self, watch: Watch) -> float:
+        """Partial results that a tuple makes on the way to here, where most are made."""
+        asking = [holder for holder in self.holders() if any(ask.watch is watch for asks in holder.asks for ask in asks)]
+        return max((holder.makes(self) for holder in asking), default=0.0)
 
     def makes(self, owner: JoinFeedback) -> float:
-        """Results of a tuple here, and theirs in turn on the way to a consumer."""
+        """Results of a tuple here, and theirs in turn on the way to a consumer: those that are not made when it sleeps."""
         behind = next(each.consumer for each in self.downstream if each.owner is owner)
         own = self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
         return own if behind is owner else own * (1 + behind.makes(owner))
@@ -149,7 +158,7 @@ class JoinFeedback:
 
     def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
         """Tuples of one side have gone, or were not kept."""
-        if self.fed is None or side == self.fed:
+        if self.fed is None or side == self.fed or self.epoch.quiet:
             return
         watches = self.ready()
         tuples = batch() if watches else None
@@ -158,6 +167,8 @@ class JoinFeedback:
 
     def tell(self, port: int) -> None:
         """An input has moved on. If it is the one opposite of the fed one: of what sleeps for it, something may be too old now."""
+        if self.epoch.quiet and not self.woke:
+            return
         self.epoch.turn()
         if self.fed is None or port == self.fed:
             return
@@ -226,25 +237,31 @@ class JoinFeedback:
                 hashes, valid, _ = hash_rows(batch, ask.columns)
                 batch = batch.filter(pa.array(ask.watch.wanted.there(hashes) & valid))
                 continue
-            ask.owner.ready()
             if ask.watch.resting:
                 ask.watch.left -= batch.num_rows
-                continue
-            tried, rest = (batch, None) if (room := ask.watch.room) is None else (batch.slice(0, room), batch.slice(room))
-            hashes, valid, _ = hash_rows(tried, ask.columns)
-            if not valid.all():  # null is equal to nothing
-                tried, hashes = tried.filter(pa.array(valid)), hashes[valid]
-            known = ask.watch.wanted.sleeping(hashes) if self.listener is not None else None
-            wanted = ask.watch.ask(hashes)
-            if not wanted.all():
-                self.epoch.turn()
-                if known is not None:
-                    self._say(SUSPEND, ask.owner, tried.filter(pa.array(~wanted & ~known)), ask.columns)
-                chosen = tried.filter(pa.array(~wanted))
-                self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
-                tried = tried.filter(pa.array(wanted))
-            batch = tried if rest is None or not rest.num_rows else pa.concat_batches([tried, rest])
+                if ask.owner.waking or not ask.watch.rested(self.makes(ask.owner)):
+                    continue  # whose coming has woken these is not stored yet, and would not be counted
+                ask.owner.count(ask.watch)
+            ask.owner.ready()
+            batch = ask.watch.sift(batch, partial(self._asked, port, ask, expiry))
         return batch
+
+    def _asked(self, port: int, ask: Ask, expiry: Callable[[int, pa.RecordBatch], Int64s], batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Those of some tuples for which a consumer has a partner."""
+        assert ask.owner is not None
+        hashes, valid, _ = hash_rows(batch, ask.columns)
+        if not valid.all():  # null is equal to nothing
+            batch, hashes = batch.filter(pa.array(valid)), hashes[valid]
+        known = ask.watch.wanted.sleeping(hashes) if self.listener is not None else None
+        wanted = ask.watch.ask(hashes, self.makes(ask.owner))
+        if wanted.all():
+            return batch
+        self.epoch.turn()
+        if known is not None:
+            self._say(SUSPEND, ask.owner, batch.filter(pa.array(~wanted & ~known)), ask.columns)
+        chosen = batch.filter(pa.array(~wanted))
+        self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
+        return batch.filter(pa.array(wanted))
 
     def _say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: tuple[str, ...]) -> None:
         assert self.listener is not None
@@ -270,7 +287,8 @@ class JoinFeedback:
             if woken is not None:
                 if self.listener is not None and ask.owner is not None:
                     self._say(RESUME, ask.owner, woken, ask.columns)
-                watch.woken += woken.num_rows
+                if ask.owner is not None:
+                    watch.wake(woken.num_rows, self.makes(ask.owner))
                 self.arrive(port, woken, out)
 
     def holds(self, port: int, punctuation: Punctuation) -> bool:
@@ -285,7 +303,7 @@ class JoinFeedback:
 
     @property
     def held(self) -> bool:
-        return any(self.registers.get(name) for name in _HELD)
+        return bool(self.registers.get(_HELD[0]) or self.registers.get(_HELD[1]))
 
     def released(self) -> Iterator[tuple[int, Punctuation]]:
         """Promises that are true by now."""
@@ -311,6 +329,8 @@ class JoinFeedback:
 
         A tuple expires by the least of its times plus how far each of them reaches.
         """
+        if self.epoch.quiet and not self.epoch.waking:
+            return _ALL
         if self._bounds[0] != self.epoch.number:
             found = [self.needed(each) for each in self._holding()]
             both = min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)

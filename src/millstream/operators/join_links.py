@@ -54,9 +54,25 @@ class Epoch:
 
     def __init__(self) -> None:
         self.number = 0
+        self.watches: list[Watch] = []
+        self.waking = 0
+        """Joins that are about to wake somebody."""
+        self._quiet: bool | None = None
 
     def turn(self) -> None:
         self.number += 1
+
+    def stir(self) -> None:
+        """A watch has begun to rest, or is about to rest no longer."""
+        self.turn()
+        self._quiet = None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether all watches rest: nobody sleeps then, or is woken just now."""
+        if self._quiet is None:
+            self._quiet = all(watch.resting for watch in self.watches)
+        return self._quiet
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,8 @@ class ManyFeedback:
         self.asleep = tuple(Sleepers(schema, journal) for schema in config.inputs)
         self.asks: tuple[list[Ask], ...] = tuple([] for _ in config.inputs)
         self.owned: tuple[list[Watch], ...] = tuple([] for _ in config.inputs)
+        self.coming: list[Watch] = []
+        """Watches over tuples that are about to be stored: counted now, they would miss them."""
         self.taken = self.made = 0.0
         known: dict[tuple[int, Columns], Watch] = {}
         for port in range(len(config.inputs)):
@@ -67,21 +70,22 @@ class ManyFeedback:
 
     def come(self, port: int, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
-        saved = self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
-        self._ready([watch for watch in self.owned[port] if watch.resting and watch.rested(saved)])
+        self._ready([watch for watch in self.owned[port] if watch.resting and watch.rested(self._makes)])
         found = []
         for watch in self._awake(port):
             woken = watch.wanted.come(*watch.partners(batch))
-            if watch.poor(saved):
+            if watch.poor():
                 woken = self._under(watch)
                 watch.rest(len(self.rows[port]))
             found.append((watch, woken))
+        self.coming = self.owned[port]
         for watch, woken in found:
             for other, sleepers in enumerate(self.asleep) if len(woken) else ():
                 tuples = sleepers.take(watch, woken)
                 if tuples is not None:
-                    watch.woken += tuples.num_rows
+                    watch.wake(tuples.num_rows, self._makes)
                     yield other, self._screen(other, tuples)
+        self.coming = []
         yield port, self._screen(port, batch)
 
     def _screen(self, port: int, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,20 +93,27 @@ class ManyFeedback:
         for ask in self.asks[port]:
             if not batch.num_rows:
                 break
-            watch = ask.watch
-            if not watch.counted:
-                self._ready([watch])
-            if watch.resting:
-                watch.left -= batch.num_rows
-                continue
-            tried, rest = (batch, None) if (room := watch.room) is None else (batch.slice(0, room), batch.slice(room))
-            hashes, _, _ = hash_rows(tried, ask.columns)
-            wanted = watch.ask(hashes)
-            if not wanted.all():
-                self._sleep(port, tried.filter(pa.array(~wanted)), hashes[~wanted], watch)
-                tried = tried.filter(pa.array(wanted))
-            batch = tried if rest is None or not rest.num_rows else pa.concat_batches([tried, rest])
+            if ask.watch.resting:
+                ask.watch.left -= batch.num_rows
+                if ask.watch in self.coming or not ask.watch.rested(self._makes):
+                    continue
+            if ask.watch.resting or not ask.watch.counted:
+                self._ready([ask.watch])
+            batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
+
+    def _asked(self, port: int, ask: Ask, batch: pa.RecordBatch) -> pa.RecordBatch:
+        hashes, _, _ = hash_rows(batch, ask.columns)
+        wanted = ask.watch.ask(hashes, self._makes)
+        if wanted.all():
+            return batch
+        self._sleep(port, batch.filter(pa.array(~wanted)), hashes[~wanted], ask.watch)
+        return batch.filter(pa.array(wanted))
+
+    @property
+    def _makes(self) -> float:
+        """Partial results of a tuple."""
+        return self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch) -> None:
         self.asleep[port].add(batch, hashes, watch, to_axis(batch.column(str(self.config.axes[port]))))
@@ -116,8 +127,9 @@ class ManyFeedback:
     # -- counting -------------------------------------------------------------------------------------------------
 
     def _awake(self, port: int) -> list[Watch]:
-        self._ready([watch for watch in self.owned[port] if not watch.counted])
-        return [watch for watch in self.owned[port] if not watch.resting]
+        found = [watch for watch in self.owned[port] if not watch.resting]
+        self._ready([watch for watch in found if not watch.counted])
+        return found
 
     def _ready(self, watches: list[Watch]) -> None:
         """See who is there, and who sleeps for want of whom."""

@@ -91,7 +91,7 @@ class Executor:
         """State has become something else, all at once."""
         for operator in self.operators.values():
             if operator.feedback is not None:
-                operator.feedback.epoch.turn()
+                operator.feedback.epoch.stir()
 
     def plan(self, execution: Execution, strategies: Mapping[int, str] | None = None) -> None:
         """Other strategies and break points; between any two steps."""

@@ -33,7 +33,7 @@ def connect(network: Network, operators: Mapping[int, Operator], fresh: Sequence
         _own(join, number, trial)
     for number in fresh:
         for watch in operators[number].watches:
-            watch.trial = trial
+            watch.begin(trial)
         if operators[number].known:
             _refuse(network, operators, number, operators[number].known)
 
@@ -78,8 +78,9 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
             known = {pair: component for pair, component in keys.items() if component is not None}
             for place, node in enumerate(lattice(known, LEVELS)):
                 watch = Watch(node, number * 64 + place, trial)
-                join.watches.append(watch)
-                _ask(join, watch, link, node.columns)
+                if _ask(join, watch, link, node.columns):
+                    join.watches.append(watch)
+                    join.epoch.watches.append(watch)
             return
         for holder in link.producer.self_and_above():
             holder.downstream = [each for each in holder.downstream if each.owner is not join]
@@ -135,15 +136,17 @@ def _bounded(owner: JoinFeedback) -> bool:
         owner.mark = real
 
 
-def _ask(owner: JoinFeedback | None, watch: Watch, link: Link, columns: tuple[str, ...]) -> None:
-    """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it."""
+def _ask(owner: JoinFeedback | None, watch: Watch, link: Link, columns: tuple[str, ...]) -> bool:
+    """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it. False if none has."""
     producer = link.producer
     names = tuple(link.names[name] for name in columns)
-    for port, wanted in _inputs(producer, names):
+    inputs = _inputs(producer, names)
+    for port, wanted in inputs:
         producer.asks[port].insert(len(producer.asks[port]) if owner is not None else 0, Ask(owner, watch, wanted))
         above = producer.links[port]
         if above is not None and all(name in above.names for name in wanted):
             _ask(owner, watch, above, wanted)
+    return bool(inputs)
 
 
 def _inputs(join: JoinFeedback, names: tuple[str, ...]) -> list[tuple[int, tuple[str, ...]]]:
