@@ -18,8 +18,8 @@ ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
 measured by what it costs to make a partial result among many, to try it on and to store it, which is about a third of a microsecond."""
 SMALL = 64
 """A trial of blocks as small as this is over sooner."""
-LOSS = 1500.0
-"""What a trial may cost more than it saves; it is over then."""
+LOSS, SOME = 600.0, 256
+"""What a trial may cost more than it saves: it is over then, if there were some tuples to tell by."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -63,7 +63,7 @@ class Watch:
 
     def poor(self) -> bool:
         """Whether it has been tried and has not been worth it."""
-        if not self.trial or (self.asked < self.trial and self.calls * SMALL < self.trial and (self.proven or self._lost < LOSS)):
+        if not self.trial or (self.asked < self.trial and self.calls * SMALL < self.trial and not self._hopeless):
             return False
         return not self._judged()
 
@@ -74,6 +74,11 @@ class Watch:
         self._settle()
         self.pauses = 0 if self.proven else min(self.pauses + 1, PAUSE)
         return self.proven
+
+    @property
+    def _hopeless(self) -> bool:
+        """Whether a trial need not go on."""
+        return not self.proven and self.asked >= SOME and self._lost > LOSS
 
     @property
     def _lost(self) -> float:
@@ -96,7 +101,7 @@ class Watch:
         """Tuples that it is to be asked about at most, in a trial; none where it has cost too much."""
         if self.proven or not self.trial:
             return None
-        return max(self.trial - self.asked, 0) if self._lost < LOSS else 0
+        return 0 if self._hopeless else max(self.trial - self.asked, 0)
 
     def sift(self, batch: pa.RecordBatch, ask: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.RecordBatch:
         """What is left of tuples when it has been asked about as many as it is to be."""

@@ -21,13 +21,13 @@ from millstream.session import Session
 
 SECONDS = 18_000.0
 """Of the streams, in each run: five hours."""
-SLICE = 20.0
-"""Seconds of a stream that are handed over at a time."""
+SLICE = 600.0
+"""Seconds of a stream that are handed over at a time. With blocks of 20 s, 20 tuples, what a block costs in Python hides all else."""
 START = 1_700_000_000_000_000
 MINUTE = 60
 NESTED, HASHED = "none", "hash"
 HOW = {NESTED: "nested loops", HASHED: "hash index"}
-LOOK = 16
+LOOK = 2
 """Steps after which memory is looked at."""
 
 

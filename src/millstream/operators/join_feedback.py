@@ -239,8 +239,8 @@ class JoinFeedback:
                 continue
             if ask.watch.resting:
                 ask.watch.left -= batch.num_rows
-                if ask.owner.waking or not ask.watch.rested(self.makes(ask.owner)):
-                    continue  # whose coming has woken these is not stored yet, and would not be counted
+                if ask.watch.left > 0 or ask.owner.waking or not ask.watch.rested(self.makes(ask.owner)):
+                    continue  # while it wakes, the tuple whose coming does it is not stored yet, and would not be counted
                 ask.owner.count(ask.watch)
             ask.owner.ready()
             batch = ask.watch.sift(batch, partial(self._asked, port, ask, expiry))

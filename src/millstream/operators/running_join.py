@@ -83,7 +83,7 @@ class RunningJoin(Operator):
         stays = (self._left if port == LEFT else self._right)(batch, out)
         if self.feedback is not None:
             self.feedback.worked(batch.num_rows, sum(len(block) for block in out.blocks[before:]))
-            if not stays.all():
+            if not self.feedback.epoch.quiet and not stays.all():
                 self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
         out.letters += self.pairs.take_letters()
 
@@ -271,7 +271,7 @@ class RunningJoin(Operator):
         self._discard(side, rows)
 
     def _discard(self, side: int, rows: Int64s) -> None:
-        if self.feedback is not None:
+        if self.feedback is not None and not self.feedback.epoch.quiet:
             self.feedback.went(side, lambda: self.rows[side].take(rows))
         self.promises.prepare(side)
         self.promises.went(side, self.rows[side].discard(rows))
