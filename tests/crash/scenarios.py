@@ -62,6 +62,14 @@ class Scenario:
         return streams + sinks + "".join(f"INSERT INTO {name} {query};\n" for name, (query, _) in self.queries.items())
 
 
+THREE = (
+    """SELECT A.id AS a, B.id AS b, C.k AS c FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS], C [RANGE 3 SECONDS]
+       WHERE A.k = B.k AND A.id = C.id""",
+    f"""SELECT A.id AS a, B.id AS b, C.k AS c FROM A, B, C WHERE A.k = B.k AND A.id = C.id AND {NEAR}
+        AND C.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 5 SECONDS
+        AND C.ts BETWEEN B.ts - INTERVAL 3 SECONDS AND B.ts + INTERVAL 2 SECONDS""",
+)
+
 SCENARIOS = {
     s.name: s
     for s in (
@@ -125,20 +133,8 @@ SCENARIOS = {
             },
             closing=True,
         ),
-        Scenario(
-            "many",
-            {
-                "Three": (
-                    """SELECT A.id AS a, B.id AS b, C.k AS c FROM A [RANGE 5 SECONDS], B [RANGE 2 SECONDS], C [RANGE 3 SECONDS]
-                       WHERE A.k = B.k AND A.id = C.id""",
-                    f"""SELECT A.id AS a, B.id AS b, C.k AS c FROM A, B, C WHERE A.k = B.k AND A.id = C.id AND {NEAR}
-                        AND C.ts BETWEEN A.ts - INTERVAL 3 SECONDS AND A.ts + INTERVAL 5 SECONDS
-                        AND C.ts BETWEEN B.ts - INTERVAL 3 SECONDS AND B.ts + INTERVAL 2 SECONDS""",
-                )
-            },
-            streams=("A", "B", "C"),
-            settings="SET feedback.trial = 0;",
-        ),
+        Scenario("many", {"Three": THREE}, streams=("A", "B", "C"), settings="SET feedback.trial = 0;"),
+        Scenario("at once", {"Three": THREE}, streams=("A", "B", "C"), settings="SET feedback.trial = 0; SET join.tree = 'eddy';"),
         Scenario(
             "watched",
             {

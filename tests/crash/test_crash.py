@@ -20,6 +20,7 @@ TRIALS = [
     ("watched", 106, 6, False),
     ("closing", 109, 6, False),
     ("many", 110, 6, False),
+    ("at once", 111, 6, False),
     ("stages", 107, 4, True),
     ("left", 108, 4, True),
 ]

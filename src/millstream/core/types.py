@@ -48,6 +48,10 @@ def widens(before: pa.DataType, after: pa.DataType) -> bool:
     return bool(before == pa.float32() and after == pa.float64())
 
 
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Years 1 to 9999: what every format can write. Beyond it lies the room that window ends and bands need."""
+
+
 def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
     """The values as int64 (microseconds for timestamps, days for dates); nulls become `null`."""
     kind = values.type

@@ -35,6 +35,8 @@ def draw(picture: Picture, directory: str) -> str:
         _bars(axes, picture)
     else:
         _lines(axes, picture)
+    if picture.log_y:
+        _plain(axes)
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, f"{picture.name}.png")
     figure.savefig(path, dpi=110)
@@ -52,6 +54,15 @@ def _bars(axes: Any, picture: Picture) -> None:
 
 def _wrapped(name: str) -> str:
     return name.replace(", ", ",\n").replace(" over", "\nover").replace(": ", ":\n")
+
+
+def _plain(axes: Any) -> None:
+    """Numbers as people write them, where they are neither tiny nor huge; between powers of ten only where those are few."""
+    low, high = axes.get_ylim()
+    if low < 1e-3 or high > 1e4:
+        return
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if high < 30 * low and f"{value:g}"[-1] in "125" else "")
 
 
 def _lines(axes: Any, picture: Picture) -> None:

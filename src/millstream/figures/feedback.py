@@ -27,6 +27,8 @@ START = 1_700_000_000_000_000
 MINUTE = 60
 NESTED, HASHED = "none", "hash"
 HOW = {NESTED: "nested loops", HASHED: "hash index"}
+REPEATS = 5
+"""Runs with a hash index, in turns, of which the least disturbed count: they take a fraction of a second."""
 LOOK = 2
 """Steps after which memory is looked at."""
 
@@ -55,8 +57,8 @@ class Point:
         return ["".join(pair) for pair in combinations(self.names, 2) if name in pair]
 
 
-BUSHY = Point("bushy", 20, 1.0, 6, 200)
-LEFT_DEEP = Point("left-deep", 10, 1.0, 4, 50, selective=True)
+BUSHY = Point("bushy", 20.0, 1.0, 6, 200)
+LEFT_DEEP = Point("left-deep", 10.0, 1.0, 4, 50, selective=True)
 
 
 @dataclass(frozen=True)
@@ -168,11 +170,13 @@ def figures(options: Options) -> Report:
 
     def pair(setting: Point, index: str, figure: str) -> Pair:
         if (setting, index) not in known:
-            sides = []
-            for feedback in (False, True):
-                shown = f"{setting.streams} streams, {setting.window:g} min, {setting.rate:g}/s, values to {setting.largest}"
-                options.tell(f"{figure}: {setting.tree}, {shown}, {HOW[index]}, {'with' if feedback else 'without'} feedback")
-                sides.append(play(setting, feedback=feedback, index=index, seconds=seconds, seed=options.seed))
+            shown = f"{setting.streams} streams, {setting.window:g} min, {setting.rate:g}/s, values to {setting.largest}"
+            runs: tuple[list[Played], list[Played]] = ([], [])
+            for _ in range(REPEATS if index == HASHED else 1):
+                for feedback, side in zip((False, True), runs, strict=True):
+                    options.tell(f"{figure}: {setting.tree}, {shown}, {HOW[index]}, {'with' if feedback else 'without'} feedback")
+                    side.append(play(setting, feedback=feedback, index=index, seconds=seconds, seed=options.seed))
+            sides = [min(side, key=lambda played: played.seconds) for side in runs]
             known[setting, index] = Pair(*sides)
             report.runs[f"{setting} {HOW[index]}"] = {"without": asdict(sides[0]), "with": asdict(sides[1])}
         return known[setting, index]
@@ -209,7 +213,9 @@ def _growth(figure: str, setting: Point, what: str, pairs: Sequence[Pair]) -> Cl
     grows = what != "largest"
     says = f"the gain {'grows with' if grows else 'shrinks with'} {'the ' if what != 'streams' else 'more '}{what} ({setting.tree})"
     gains = ", ".join(f"{pair.probes:.3g}" for pair in pairs)
-    return Claim(figure, says, f"{gains} times fewer probes", last > first if grows else last < first)
+    few = "with feedback hardly anything is looked at any more, so the gain follows what REF looks at, and who is woken"
+    holds = last > first if grows else last < first
+    return Claim(figure, says, f"{gains} times fewer probes", holds, "" if holds else few)
 
 
 def _reached(known: dict[tuple[Point, str], Pair]) -> list[Claim]:

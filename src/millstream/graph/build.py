@@ -235,7 +235,7 @@ class GraphBuilder:
         schemas, algorithm = (self.schema(left), self.schema(right)), self._algorithm(node)
         heard, (lefts, rights) = node.heard, ([a for a, _ in node.keys], [b for _, b in node.keys])
         twins = (twins_of(lefts, left_keys, heard[0]), twins_of(rights, right_keys, heard[1]))
-        feedback = self.joins.feedback and not self.in_order and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
+        feedback = self.joins.feedback and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
         join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
         reach, left_time = right_reach(node, bands)
         latest = node.left.time if node.left.time not in node.left.times else None

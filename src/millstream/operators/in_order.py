@@ -92,7 +92,7 @@ class RunningInOrder(Operator):
         self.config = config
         self.needs = config.needs
         self.inner = config.inner.build(journal)
-        self.watches = self.inner.watches
+        self.feedback, self.watches = self.inner.feedback, self.inner.watches
         self.registers = Registers(journal=journal)
         self.names = [_Names(port) for port in range(len(config.schemas))]
         self.rows = [RowWindow(schema, journal=journal) for schema in config.schemas]
@@ -130,14 +130,15 @@ class RunningInOrder(Operator):
         # What waits inside may go by what has come for it: more of those that wait would only wait, too.
         port = next((port for port in self.behind() if inputs.heads[port].ready), None)
         port = inputs.any() if port is None else port
-        if port is None:
-            return
-        block = inputs.heads[port].take(limit)
-        assert block is not None
-        self._arrive(port, block)
-        self._release()
-        self._promise()
         made = Output()
+        if port is not None:
+            block = inputs.heads[port].take(limit)
+            assert block is not None
+            self._arrive(port, block)
+            self._release()
+            self._promise()
+        elif self.feedback is not None:
+            self.inner.step(self.inputs, made, None)  # somebody has woken it
         while self.inner.more(self.inputs):
             self.inner.step(self.inputs, made, None)
         self._emit(made, out)

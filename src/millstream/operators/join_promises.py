@@ -60,6 +60,12 @@ class JoinPromises:
             return MAX_TIME
         return int(self.registers.get(f"{side}:{attribute}", MIN_TIME)) if attribute is not None else MIN_TIME
 
+    def times(self, side: int) -> list[str]:
+        """The columns of a side by which time moves on."""
+        bands = [band.left if side == LEFT else band.right for band in self.config.moving]
+        stamp = [] if self.config.stamp is None else [self.config.stamp[1 + side]]
+        return list(dict.fromkeys([*bands, *stamp]))
+
     def closed(self, side: int, batch: pa.RecordBatch) -> Mask:
         """Tuples of the other side's batch for which `side` has promised to bring no more partners."""
         found = self.closings[side].matches(batch)

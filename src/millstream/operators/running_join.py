@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millstream.core.block import empty_batch
 from millstream.core.punctuation import Punctuation, Range
-from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
+from millstream.core.types import LAST_TIME, MAX_TIME, MIN_TIME, to_axis
 from millstream.operators.buffers import Inputs
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
@@ -225,6 +225,8 @@ class RunningJoin(Operator):
     def _punctuate(self, port: int, punctuation: Punctuation, out: Output) -> None:
         if self.feedback is not None and self.feedback.holds(port, punctuation):
             self.feedback.hold(port, punctuation)
+            for attribute in self.promises.times(port) if punctuation.is_end else ():
+                self._punctuate(port, Punctuation.linear(attribute, LAST_TIME), out)  # what sleeps is not waited for
             return
         if punctuation.is_end:
             self.registers[f"{'left' if port == LEFT else 'right'} ended"] = 1

@@ -11,7 +11,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
+from millstream.core.types import FIRST_TIME, LAST_TIME, MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
@@ -22,9 +22,6 @@ from millstream.progress.markers import Remembered, markers
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-# Years 0001 to 9999: what every format can write. Beyond it lies the room that window ends and bands need.
-FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 @dataclass(frozen=True)
