@@ -175,3 +175,17 @@ def test_unequal_windows_and_a_chain_of_bands() -> None:
     running.push("B", [at(n, 5, 7) for n in range(8, 16)])
     running.push("C", [at(n, 7, n) for n in range(6, 20)])
     assert [z for *_, z in rows(running)] == sorted([z for b in (10, 11, 12, 13) for z in range(b - 1, b + 3)])
+
+
+@pytest.mark.parametrize("tree", ["m-join", "((A B) C)"])
+def test_who_slept_and_was_woken_is_counted(tree: str) -> None:
+    running = live(tree, "A.k = B.k AND A.x = C.z")
+    running.push("C", [at(1, 0, 7)])
+    running.push("B", [at(1, 5, 1)])
+    running.push("A", [at(1, 5, 8), at(1, 5, 9), at(1, 5, 7)])
+    running.push("C", [at(2, 0, 8)])
+    executor = running._run.stage.executor
+    counted = [(each.slept, each.woken) for each in executor.metrics({}, 1) if each.slept]
+    assert sum(slept for slept, _ in counted) >= 2 and sum(woken for _, woken in counted) >= 1
+    assert [(each.slept, each.woken) for each in executor.metrics({}, 1) if each.slept] == counted
+    assert len(rows(running)) == 2

@@ -14,7 +14,8 @@ from millstream.runtime.gauges import OperatorMetrics
 
 WIDTH = 100
 TITLES = "idle- waiting, queue, peak, latency, steps, busy, tuples in, out, out/in, punct. in, out"
-NUMBERS = ["\n".join(title.split()) if " " in title else f"\n{title}" for title in TITLES.split(", ")]
+ASLEEP = ", slept, woken"
+"""Where some tuple did."""
 
 
 def show(operators: Sequence[OperatorMetrics], execution: str) -> None:
@@ -22,11 +23,13 @@ def show(operators: Sequence[OperatorMetrics], execution: str) -> None:
     console = Console(stderr=True)
     if not console.is_terminal or console.width > WIDTH:
         console = Console(stderr=True, width=WIDTH)
-    lines = [_numbers(o) for o in operators]
-    widths = [max(len(cell) for cell in (*title.split("\n"), *cells)) for title, *cells in zip(NUMBERS, *lines, strict=True)]
+    asleep = any(o.slept for o in operators)
+    lines = [_numbers(o) + ([short(o.slept), short(o.woken)] if asleep else []) for o in operators]
+    titles = ["\n".join(t.split()) if " " in t else f"\n{t}" for t in (TITLES + (ASLEEP if asleep else "")).split(", ")]
+    widths = [max(len(cell) for cell in (*title.split("\n"), *cells)) for title, *cells in zip(titles, *lines, strict=True)]
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column("\noperator", no_wrap=True, overflow="ellipsis", max_width=max(8, console.width - sum(widths) - len(widths)))
-    for title, width in zip(NUMBERS, widths, strict=True):
+    for title, width in zip(titles, widths, strict=True):
         table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for o, line in zip(operators, lines, strict=True):
         table.add_row(Text(f"#{o.number} {o.name}"), *line)

@@ -18,11 +18,14 @@ class Sleepers:
 
     def __init__(self, schema: pa.Schema, journal: bool) -> None:
         self.rows = RowWindow(schema.append(pa.field(UNDER, pa.int64())), journal=journal)
+        self.slept = self.woken = 0
+        """Tuples, since somebody has looked."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def add(self, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch, expiry: Int64s) -> None:
+        self.slept += len(hashes)
         under = pa.array(np.full(len(hashes), watch.number, dtype=np.int64))
         always = np.zeros(len(hashes), dtype=np.int64)
         columns = pa.RecordBatch.from_arrays([*batch.columns, under], schema=self.rows.schema)
@@ -37,6 +40,7 @@ class Sleepers:
         if not found:
             return None
         rows = np.concatenate(found)
+        self.woken += len(rows)
         batch = self.rows.take(rows)
         self.rows.discard(rows)
         return batch.select(batch.schema.names[:-1])
@@ -55,6 +59,11 @@ class Sleepers:
         batch = self.rows.take(rows)
         self.rows.discard(rows)
         return batch.select(batch.schema.names[:-1])
+
+    def look(self) -> tuple[int, int]:
+        """How many have fallen asleep and how many were woken, since the last look."""
+        found, self.slept, self.woken = (self.slept, self.woken), 0, 0
+        return found
 
     def all(self) -> pa.RecordBatch:
         return self.rows.take(self.rows.alive_rows())

@@ -18,6 +18,7 @@ from millstream.operators.buffers import Inputs
 from millstream.state.journal import Segment, Segments
 
 if TYPE_CHECKING:
+    from millstream.feedback.sleepers import Sleepers
     from millstream.feedback.watch import Watch
     from millstream.operators.join_feedback import JoinFeedback
 
@@ -100,6 +101,8 @@ class Operator(ABC):
     """Where it takes part in demand feedback."""
     watches: Sequence[Watch] = ()
     """Where it looks for demand inside itself."""
+    asleep: Sequence[Sleepers] = ()
+    """Its tuples that nobody needs now, by port."""
     known: tuple[tuple[tuple[str, ...], UInt64s], ...] = ()
     """Columns of its input, and the hashes of their values that it can use: tuples with others are of no use to it, now or later."""
 

@@ -92,7 +92,7 @@ class RunningInOrder(Operator):
         self.config = config
         self.needs = config.needs
         self.inner = config.inner.build(journal)
-        self.feedback, self.watches = self.inner.feedback, self.inner.watches
+        self.feedback, self.watches, self.asleep = self.inner.feedback, self.inner.watches, self.inner.asleep
         self.registers = Registers(journal=journal)
         self.names = [_Names(port) for port in range(len(config.schemas))]
         self.rows = [RowWindow(schema, journal=journal) for schema in config.schemas]

@@ -44,6 +44,7 @@ class RunningJoin(Operator):
         self.valued = config.algorithm != WINDOW
         if config.feedback:
             self.feedback = JoinFeedback(config, self.rows, self.registers, self.promises.mark, self._arrive, self._let_go_old, journal)
+            self.asleep = self.feedback.asleep
 
     @property
     def state(self) -> tuple[Container, ...]:

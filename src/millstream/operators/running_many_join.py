@@ -58,7 +58,8 @@ class RunningManyJoin(Operator):
         self.own = [self._own_checks(port) for port in self.many]
         self.letters: list[DeadLetter] = []
         self.halves = ManyFeedback(config, self.rows, journal) if config.feedback else None
-        self.watches = () if self.halves is None else self.halves.watches
+        if self.halves is not None:
+            self.watches, self.asleep = self.halves.watches, self.halves.asleep
 
     def _own_checks(self, port: int) -> tuple[list[tuple[str, str]], list[str], list[Check]]:
         """What a tuple of one input has to be like by itself: columns that are equal, columns that are not null, and conditions."""

@@ -215,7 +215,11 @@ class Executor:
 
     def _look(self, operators: Iterable[int]) -> None:
         for number in operators:
-            self.gauges[number].queue = self.network.inputs[number].rows + self.operators[number].waiting
+            gauge, operator = self.gauges[number], self.operators[number]
+            gauge.queue = self.network.inputs[number].rows + operator.waiting
+            for sleepers in operator.asleep:
+                slept, woken = sleepers.look()
+                gauge.slept, gauge.woken = gauge.slept + slept, gauge.woken + woken
 
     # -- what it holds --------------------------------------------------------------------------------------------
 

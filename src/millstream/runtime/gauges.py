@@ -31,6 +31,10 @@ class OperatorMetrics:
     """Tuples out for each one in."""
     punctuations_in: int
     punctuations_out: int
+    slept: int = 0
+    """Tuples that nobody further on needed when they came: they were not joined."""
+    woken: int = 0
+    """Those of them that were needed later."""
 
 
 @dataclass(slots=True)
@@ -56,6 +60,8 @@ class Gauge:
     """When so many began to wait."""
     queue: int = 0
     peak: int = 0
+    slept: int = 0
+    woken: int = 0
 
     @property
     def selectivity(self) -> float:
@@ -107,10 +113,12 @@ class Gauge:
             selectivity=self.tuples_out / self.tuples_in if self.tuples_in else None,
             punctuations_in=self.punctuations_in,
             punctuations_out=self.punctuations_out,
+            slept=self.slept,
+            woken=self.woken,
         )
 
 
-_COUNTS = ("steps", "busy", "tuples_in", "tuples_out", "punctuations_in", "punctuations_out", "queued", "worked")
+_COUNTS = ("steps", "busy", "tuples_in", "tuples_out", "punctuations_in", "punctuations_out", "queued", "worked", "slept", "woken")
 
 Told = tuple[int | None, Iterable[tuple[int, Gauge]]]
 """A bucket (None: a task that reads sources), and the gauges of its operators since it told last."""
