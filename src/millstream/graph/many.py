@@ -54,7 +54,9 @@ class Leaves:
 
 
 def leaves_of(top: nodes.Join) -> Leaves | None:
-    """None for a join of two, or where some result has to be known by a time that a join on the way makes."""
+    """None for a join of two, one that is not inner, or where some result has to be known by a time that a join on the way makes."""
+    if not _inner(top):
+        return None
     found = Leaves(top)
     _collect(top, found)
     known = found.owner
@@ -73,10 +75,14 @@ def leaves_of(top: nodes.Join) -> Leaves | None:
     return found if all(columns_of(part) <= known.keys() for part in found.conditions) else None
 
 
+def _inner(node: nodes.Join) -> bool:
+    return node.kind == "inner" and not node.static
+
+
 def _collect(node: nodes.Join, found: Leaves) -> None:
     found.joins.append(node)
     for side in (node.left, node.right):
-        if isinstance(side, nodes.Join) and side.kind == "inner" and not side.static:
+        if isinstance(side, nodes.Join) and _inner(side):
             _collect(side, found)
         else:
             found.nodes.append(side)

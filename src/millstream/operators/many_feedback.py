@@ -42,6 +42,7 @@ class ManyFeedback:
         self.asleep = tuple(Sleepers(schema, journal) for schema in config.inputs)
         self.asks: tuple[list[Ask], ...] = tuple([] for _ in config.inputs)
         self.owned: tuple[list[Watch], ...] = tuple([] for _ in config.inputs)
+        self.watches: list[Watch] = []
         self.coming: list[Watch] = []
         """Watches over tuples that are about to be stored: counted now, they would miss them."""
         self.taken = self.made = 0.0
@@ -56,11 +57,8 @@ class ManyFeedback:
                 if watch is None:
                     watch = known[other, partners] = Watch(Node(columns, partners), len(known), 0)
                     self.owned[other].append(watch)
+                    self.watches.append(watch)
                 self.asks[port].append(Ask(watch, columns))
-
-    @property
-    def watches(self) -> list[Watch]:
-        return [watch for owned in self.owned for watch in owned]
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -70,6 +68,7 @@ class ManyFeedback:
 
     def come(self, port: int, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
+        self.count()
         self._ready([watch for watch in self.owned[port] if watch.resting and watch.rested(self._makes)])
         found = []
         for watch in self._awake(port):
@@ -97,7 +96,6 @@ class ManyFeedback:
                 ask.watch.left -= batch.num_rows
                 if ask.watch in self.coming or not ask.watch.rested(self._makes):
                     continue
-            if ask.watch.resting or not ask.watch.counted:
                 self._ready([ask.watch])
             batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
@@ -126,10 +124,12 @@ class ManyFeedback:
 
     # -- counting -------------------------------------------------------------------------------------------------
 
+    def count(self) -> None:
+        """After a restart, before anything comes or goes."""
+        self._ready([watch for watch in self.watches if not (watch.resting or watch.counted)])
+
     def _awake(self, port: int) -> list[Watch]:
-        found = [watch for watch in self.owned[port] if not watch.resting]
-        self._ready([watch for watch in found if not watch.counted])
-        return found
+        return [watch for watch in self.owned[port] if not watch.resting]
 
     def _ready(self, watches: list[Watch]) -> None:
         """See who is there, and who sleeps for want of whom."""

@@ -14,6 +14,11 @@ from millstream.plan.nodes import Band
 FIXED, ADAPTIVE = "m-join", "eddy"
 
 
+def gone(time: str) -> str:
+    """For `Due`, in place of a column: the tuples that are let go when all other inputs have moved on so far."""
+    return f"gone: {time}"
+
+
 @dataclass(frozen=True)
 class ManyJoin(Config):
     """An inner join of three inputs or more. A tuple that comes in visits the windows of all others, one after the other.
@@ -93,17 +98,19 @@ class ManyJoin(Config):
         """The inverse of `RunningManyJoin._marks`."""
         if self.stamp is not None and attribute == self.stamp[0]:
             return (tuple(Due(port, time, mark) for port, time in enumerate(self.stamp[1])),)
-        port = self.owner.get(attribute)
+        axis = next((axis for axis in self.axes if axis is not None and attribute == gone(axis)), None)
+        name = axis or attribute
+        port = self.owner.get(name)
         if port is None:
             return ()
-        needed = [Due(port, attribute, mark)]
+        needed = [] if axis is not None else [Due(port, name, mark)]
         for other in range(len(self.inputs)):
             if other != port:
-                ends = self.ends(attribute, other)
+                ends = self.ends(name, other)
                 if not ends:
                     return ()
-                name, end = min(ends, key=lambda pair: pair[1])
-                needed.append(Due(other, name, mark + end))
+                ending, end = min(ends, key=lambda pair: pair[1])
+                needed.append(Due(other, ending, mark + end))
         return (tuple(needed),)
 
     # -- what it is -----------------------------------------------------------------------------------------------

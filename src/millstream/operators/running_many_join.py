@@ -20,11 +20,14 @@ from millstream.operators.failures import failure_letters
 from millstream.operators.join_pairs import same_keys
 from millstream.operators.join_promises import shift
 from millstream.operators.many_feedback import ManyFeedback
-from millstream.operators.many_join import ManyJoin
+from millstream.operators.many_join import ManyJoin, gone
 from millstream.operators.many_routes import Check, Routes, Step
 from millstream.state.keys import hash_rows
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
+
+TOLD = 4096
+"""Letters that are remembered, not to be written twice."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class RunningManyJoin(Operator):
         self.many = range(len(config.inputs))
         self.own = [self._own_checks(port) for port in self.many]
         self.letters: list[DeadLetter] = []
+        self.told: dict[DeadLetter, None] = {}
         self.halves = ManyFeedback(config, self.rows, journal) if config.feedback else None
         if self.halves is not None:
             self.watches, self.asleep = self.halves.watches, self.halves.asleep
@@ -179,9 +183,19 @@ class RunningManyJoin(Operator):
     def _checked(self, partial: Partial, check: Check) -> Bools:
         mask, failures = guarded_mask(check.compiled, self._batch(partial, check.columns))
         if failures:
-            names = tuple(name for port in sorted(partial.rows) for name in self.config.inputs[port].names)
-            self.letters += failure_letters(self.config.origin, self._batch(partial, names), failures)
+            owners = sorted({self.config.owner[name] for name in check.columns})
+            names = tuple(name for port in owners for name in self.config.inputs[port].names)
+            self._tell(failure_letters(self.config.origin, self._batch(partial, names), failures))
         return mask
+
+    def _tell(self, letters: list[DeadLetter]) -> None:
+        """Once: the same tuples meet again with every further one, and fail again."""
+        for letter in letters:
+            if letter not in self.told:
+                self.letters.append(letter)
+                self.told[letter] = None
+        while len(self.told) > TOLD:
+            del self.told[next(iter(self.told))]
 
     def _kept(self, partial: Partial, mask: Bools | None) -> Partial:
         return partial if mask is None or mask.all() else Partial(partial.start, partial.batch, partial.chosen(mask))
@@ -229,7 +243,7 @@ class RunningManyJoin(Operator):
             latest = [rows.latest for rows in (self.rows[port], *(() if self.halves is None else [self.halves.asleep[port].rows]))]
             last = max((time for time in latest if time < MAX_TIME), default=MAX_TIME)
             if axis is not None and last < MAX_TIME:
-                yield Due(-1, axis, last + 1)
+                yield Due(-1, gone(axis), last + 1)
 
     def _punctuate(self, port: int, punctuation: Punctuation) -> bool:
         """Time moves on at an input. Tells whether it has; values that are finished say nothing here."""
@@ -243,6 +257,8 @@ class RunningManyJoin(Operator):
         return self.registers.raise_to(f"{port}:{attribute}", pattern.high)
 
     def _expire(self) -> None:
+        if self.halves is not None:
+            self.halves.count()
         for port, window in enumerate(self.rows):
             bound = self._bound(port)
             if bound > MIN_TIME:
