@@ -124,7 +124,7 @@ def many_way(r: random.Random, streams: list[str]) -> Query:
 
 
 def chained(r: random.Random, streams: list[str]) -> Query:
-    """A left, semi or anti join (or one with a table) in the middle of others."""
+    """A left, semi or anti join (or one with a table) in the middle of others, or behind them."""
     sizes = [r.choice(WINDOWS[2:]) for _ in range(3)]
     a, b, c = (relation(r, streams, 0) for _ in range(3))
     kind = r.choice(["LEFT", "LEFT SEMI", "LEFT ANTI", "TABLE"])
@@ -134,19 +134,28 @@ def chained(r: random.Random, streams: list[str]) -> Query:
         duck = f"SELECT a.ts, t.label, c.ts FROM {a.duck} AS a JOIN T AS t ON a.i = t.id JOIN {c.duck} AS c ON a.k = c.k AND {' AND '.join(last)}"
         return Query(ours, duck)
     select = "a.ts AS at, c.ts AS ct" + (", b.ts AS bt" if kind == "LEFT" else "")
+    word = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
+    right = f"JOIN {c.duck} AS c ON a.i = c.i AND {' AND '.join(last)}"
+    if r.random() < 0.4:
+        ours = (
+            f"SELECT {select} FROM {a.ours}{_window(sizes[0])} AS a JOIN {c.ours}{_window(sizes[2])} AS c ON a.i = c.i "
+            f"{kind} JOIN {b.ours}{_window(sizes[1])} AS b ON a.k = b.k"
+        )
+        met = " AND ".join(["a.k = b.k", *first, *band("c", "b", sizes[2], sizes[1])])
+        if kind == "LEFT":
+            return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} LEFT JOIN {b.duck} AS b ON {met}")
+        return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} WHERE {word} (SELECT 1 FROM {b.duck} AS b WHERE {met})")
     ours = (
         f"SELECT {select} FROM {a.ours}{_window(sizes[0])} AS a {kind} JOIN {b.ours}{_window(sizes[1])} AS b ON a.k = b.k "
         f"JOIN {c.ours}{_window(sizes[2])} AS c ON a.i = c.i"
     )
     there = f"SELECT 1 FROM {b.duck} AS b WHERE a.k = b.k AND {' AND '.join(first)}"
-    right = f"JOIN {c.duck} AS c ON a.i = c.i AND {' AND '.join(last)}"
     if kind == "LEFT":
         # Every pair lies within its windows; where the left join found nobody there is no pair.
         pair = f" AND (b.ts IS NULL OR ({' AND '.join(band('b', 'c', sizes[1], sizes[2]))}))"
         return Query(
             ours, f"SELECT {select} FROM {a.duck} AS a LEFT JOIN {b.duck} AS b ON a.k = b.k AND {' AND '.join(first)} {right}{pair}"
         )
-    word = "EXISTS" if kind == "LEFT SEMI" else "NOT EXISTS"
     return Query(ours, f"SELECT {select} FROM {a.duck} AS a {right} WHERE {word} ({there})")
 
 
