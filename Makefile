@@ -39,7 +39,7 @@ bench: $(STAMP) ## the benchmarks; BENCH="name ..." chooses
 	@$(WITH_JAVA) for name in $(BENCH); do $(BIN)/millstream bench $$name || exit 1; done
 
 figures: $(STAMP) ## the papers' figures, with their claims beside what we measure
-	@for name in ets query-graph punctuated-join; do $(BIN)/millstream figures $$name || exit 1; done
+	@for name in ets query-graph punctuated-join feedback; do $(BIN)/millstream figures $$name || exit 1; done
 
 docs: $(STAMP) ## check the docs: links, and the files their tables name
 	@$(BIN)/python -m pytest -q tests/test_project.py tests/docs -k docs
