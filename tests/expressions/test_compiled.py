@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -102,3 +103,10 @@ def test_what_is_no_constant_is_refused(text: str) -> None:
         fold_constant(sqlglot.parse_one(text, read="spark"))
     with pytest.raises(PlanProblem, match="has no value"):
         fold_constant(sqlglot.parse_one("cast('x' as int)", read="spark"))
+
+
+@given(st.lists(st.decimals(min_value=-(10**15), max_value=10**15, places=3, allow_nan=False), max_size=20))
+def test_a_decimal_becomes_the_nearest_float(decimals: list[Decimal]) -> None:
+    batch = pa.record_batch({"m": pa.array(decimals, pa.decimal128(20, 3))})
+    assert values("cast(m as double)", batch) == [float(value) for value in decimals]
+    assert values("cast(m as float)", batch) == [float(np.float32(str(value))) for value in decimals]

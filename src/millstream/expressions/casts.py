@@ -109,7 +109,6 @@ def between(source: str, *targets: str) -> Callable[[Maker], Maker]:
 
 
 @between("int", "int")
-@between("decimal", "float")
 @between("bool", "int", "float", "string")
 @between("date", "string")
 @between("int", "string")
@@ -117,6 +116,12 @@ def between(source: str, *targets: str) -> Callable[[Maker], Maker]:
 @between("string", "binary")
 def _arrow(source: pa.DataType, target: pa.DataType) -> Kernel:
     return lambda a: pc.cast(a, target)
+
+
+@between("decimal", "float")
+def _decimal_float(source: pa.DataType, target: pa.DataType) -> Kernel:
+    """To the nearest, as its text is read; Arrow's own cast is off by one in the last place now and then (3.000 became 3.0000002)."""
+    return lambda a: pc.cast(pc.cast(a, pa.string()), target)
 
 
 @between("int", "float")
