@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
+from millstream.core.united import united
 from millstream.graph.graph import Graph
 
 Port = tuple[int, int]
@@ -143,8 +144,7 @@ class _Group:
             for columns in needs.same:
                 found = {traced for port, name in columns if (traced := self._traced((number, port), name)) is not None}
                 if len(found) > 1:
-                    touched = [c for c in classes if c & found]
-                    classes = [c for c in classes if c not in touched] + [found.union(*touched)]
+                    classes = united(classes, found)
         return classes
 
     def _traced(self, port: Port, column: str) -> tuple[Port, str] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from millstream.core.united import united
 from millstream.plan import nodes
 from millstream.plan.nodes import Band, Node
 from millstream.plan.rules.transform import columns_of
@@ -47,9 +48,7 @@ class Leaves:
         """Columns that are equal to each other, directly or by others; `column` names each leaf's keys."""
         classes: list[set[tuple[int, str]]] = []
         for (one, a), (other, b) in self.keys:
-            pair = {(one, column[one][a]), (other, column[other][b])}
-            touched = [found for found in classes if found & pair]
-            classes = [found for found in classes if not found & pair] + [pair.union(*touched)]
+            classes = united(classes, [(one, column[one][a]), (other, column[other][b])])
         return tuple(tuple(sorted(found)) for found in classes)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from sqlglot import exp
 
 from millstream.core.rates import Rates
+from millstream.core.united import united
 from millstream.errors import NameProblem
 from millstream.plan import trees
 from millstream.plan.catalog import Stream
@@ -131,8 +132,7 @@ class _Whole:
             sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
             pair = {side.name for side in sides if isinstance(side, exp.Column)}
             if len(pair) == 2 and len({kinds[name] for name in pair}) == 1:
-                touched = [names for names in found if names & pair]
-                found = [names for names in found if not names & pair] + [pair.union(*touched)]
+                found = united(found, pair)
         return found
 
     def _implied(self, lefts: set[str], rights: set[str]) -> list[exp.Expr]:
@@ -177,8 +177,7 @@ class _Estimate:
         parts = [{place} for place in chosen]
         for owners in self.equal:
             if owners <= chosen:
-                touched = [part for part in parts if part & owners]
-                parts = [part for part in parts if not part & owners] + [set().union(*touched)]
+                parts = united(parts, owners)
         return len(parts)
 
     def _reach(self, chosen: frozenset[int]) -> float:
