@@ -274,3 +274,49 @@ class Restarting(random.Random):
 
     def random(self) -> float:
         return 0.0 if self.now else 1.0
+
+
+@pytest.mark.parametrize("feedback", ["true", "false"])
+@pytest.mark.parametrize("tree", ["((A B) C)", "(A (B C))", *ONE])
+def test_what_is_kept_beside_a_silent_stream_does_not_grow(tree: str, feedback: str) -> None:
+    """Tuples come closer together than the window is wide, so the latest of them is always one that still waits."""
+    session = ms.Session("local")
+    streams = "".join(f"CREATE STREAM {name} (k BIGINT, n BIGINT) TIMESTAMP INTERNAL AS ts WITH (connector = 'list');" for name in "ABC")
+    inputs = "A [RANGE 10 SECONDS], B [RANGE 10 SECONDS], C [RANGE 10 SECONDS] WHERE A.n = B.n AND A.k = C.k"
+    sink = "CREATE SINK Out WITH (connector = 'memory');"
+    choice = f"SET join.tree = '{tree}'; SET feedback.trial = 0; SET join.feedback = {feedback};"
+    session.sql(f"{choice} {streams} {sink} INSERT INTO Out SELECT A.k FROM {inputs}")
+    running = ms.testing.Live(session, ManualClock(START))
+    most = 0
+    for n in range(100):
+        running.advance("1 second")
+        running.push("A", [(1, n % 7)])
+        running.push("B", [(1, 100 + n % 7)])
+        most = max(most, running.state_rows)
+    assert most < 60
+
+
+def test_what_was_kept_for_a_sleeper_goes_with_it() -> None:
+    session = ms.Session("local")
+    streams = "".join(f"CREATE STREAM {name} (k BIGINT, n BIGINT) TIMESTAMP INTERNAL AS ts WITH (connector = 'list');" for name in "ABC")
+    inputs = "A [RANGE 1 SECOND], B [RANGE 1 SECOND], C [RANGE 1 HOUR] WHERE A.n = B.n AND A.k = C.k"
+    sink = "CREATE SINK Out WITH (connector = 'memory');"
+    session.sql(f"SET join.tree = '((A B) C)'; SET feedback.trial = 0; {streams} {sink} INSERT INTO Out SELECT A.k FROM {inputs}")
+    running = ms.testing.Live(session, ManualClock(START))
+    running.push("C", [(1, 0)])
+    running.push("A", [(99, 0)])  # C has no 99
+    for n in range(50):
+        running.advance("1 second")
+        running.push("A", [(1, n)])
+        running.push("B", [(0, -1)])
+        assert running.state_rows < 10
+
+
+def test_bands_that_are_very_wide() -> None:
+    wide = "INTERVAL 60000000 DAYS"
+    bands = f"B.ts BETWEEN A.ts - {wide} AND A.ts + {wide} AND C.ts BETWEEN B.ts - {wide} AND B.ts + {wide}"
+    running = live("m-join", f"A.k = B.k AND B.y = C.y AND {bands}", windows=("", "", ""))
+    running.push("A", [at(1, 5, 1)])
+    running.push("B", [at(1, 5, 7)])
+    running.push("C", [at(1, 7, 2)])
+    assert rows(running) == [(1, 7, 2)]

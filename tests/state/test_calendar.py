@@ -65,3 +65,14 @@ def test_a_mark_that_creeps_through_a_crowd_beside_outliers() -> None:
     calendar.add(times)
     alive = np.ones(len(times), dtype=np.bool_)
     assert sum(len(calendar.pop(mark, alive)) for mark in range(0, 50_001, 7)) == 7 * (50_000 // 7)
+
+
+def test_an_aim_stays_until_it_is_reached() -> None:
+    """Rows that keep coming do not move it, so it is reached some time."""
+    calendar, alive = Calendar(), np.ones(100, dtype=np.bool_)
+    calendar.add(np.array([5, 7]))
+    assert calendar.aim == 7
+    calendar.add(np.array([20]))
+    assert calendar.aim == 7
+    assert calendar.pop(8, alive).tolist() == [0, 1]
+    assert calendar.aim == 20

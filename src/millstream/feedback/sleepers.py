@@ -18,6 +18,7 @@ class Sleepers:
 
     def __init__(self, schema: pa.Schema, journal: bool) -> None:
         self.rows = RowWindow(schema.append(pa.field(UNDER, pa.int64())), journal=journal)
+        self._watches: dict[int, Watch] = {}
         self.slept = self.woken = 0
         """Tuples, since somebody has looked."""
 
@@ -26,6 +27,8 @@ class Sleepers:
 
     def add(self, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch, expiry: Int64s) -> None:
         self.slept += len(hashes)
+        self._watches[watch.number] = watch
+        watch.sleepers += len(hashes)
         under = pa.array(np.full(len(hashes), watch.number, dtype=np.int64))
         always = np.zeros(len(hashes), dtype=np.int64)
         columns = pa.RecordBatch.from_arrays([*batch.columns, under], schema=self.rows.schema)
@@ -41,12 +44,11 @@ class Sleepers:
             return None
         rows = np.concatenate(found)
         self.woken += len(rows)
-        batch = self.rows.take(rows)
-        self.rows.discard(rows)
-        return batch.select(batch.schema.names[:-1])
+        return self._out(rows)
 
     def under(self, watch: Watch) -> UInt64s:
-        """The hashes of those under a watch."""
+        """The hashes of those under a watch, one for each."""
+        self._watches[watch.number] = watch
         rows = self.rows.alive_rows()
         chosen = rows[np.asarray(self.rows.take(rows).column(UNDER)) == watch.number]
         return self.rows.hashes(chosen) ^ watch.mixed
@@ -54,9 +56,14 @@ class Sleepers:
     def expired(self, bound: int) -> pa.RecordBatch | None:
         """Those who are too old, and gone now."""
         rows = self.rows.expire(bound)
-        if not len(rows):
-            return None
+        return self._out(rows) if len(rows) else None
+
+    def _out(self, rows: Int64s) -> pa.RecordBatch:
+        """Rows that are here no more."""
         batch = self.rows.take(rows)
+        for number, count in zip(*np.unique(np.asarray(batch.column(UNDER)), return_counts=True), strict=True):
+            if number in self._watches:  # after a restart it counts them itself
+                self._watches[number].sleepers -= int(count)
         self.rows.discard(rows)
         return batch.select(batch.schema.names[:-1])
 

@@ -34,6 +34,8 @@ class Watch:
         self.node, self.number = node, number
         self.wanted = Wanted()
         self.counted = False
+        self.sleepers = 0
+        """Tuples that sleep under it."""
         self.mixed = np.uint64(number * 0x9E3779B97F4A7C15 % 2**64)
         self._settle()
         self.pauses = 0
@@ -152,4 +154,5 @@ class Watch:
 
     def restore(self, segments: Segments) -> None:
         self.wanted.clear()
+        self.sleepers = 0
         self.counted = self.resting = False

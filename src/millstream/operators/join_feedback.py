@@ -71,6 +71,7 @@ class JoinFeedback:
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self.taken = self.made = 0.0
+        self._aims: dict[str, int] = {}
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -96,12 +97,15 @@ class JoinFeedback:
             watch.counted, watch.resting = True, False
             watch.wanted.clear()
             watch.wanted.come(*watch.partners(stored))
-            watch.wanted.ask(self._sleeping(watch))
+            asleep = self._sleeping(watch)
+            watch.sleepers = len(asleep)
+            watch.wanted.ask(np.unique(asleep))
         self.epoch.stir()
 
     def _sleeping(self, watch: Watch) -> UInt64s:
+        """Their hashes, one for each."""
         found = [sleepers.under(watch) for holder in self.holders() for sleepers in holder.asleep if len(sleepers)]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint64)
+        return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def holders(self) -> Iterator[JoinFeedback]:
         """The joins that make the input that is fed."""
@@ -129,7 +133,7 @@ class JoinFeedback:
         self.epoch.turn()
         for watch, woken in found:
             if watch.poor():
-                woken = self._sleeping(watch)  # who has a partner now is still among them
+                woken = np.unique(self._sleeping(watch))  # who has a partner now is still among them
                 watch.rest(len(self.rows[1 - self.fed]))
                 self.epoch.stir()
             self.woke |= len(woken) > 0
@@ -174,12 +178,12 @@ class JoinFeedback:
             return
         link = self.links[self.fed]
         assert link is not None
-        sleeping = sum(watch.wanted.asleep for watch in self.ready())
+        watches = self.ready()
+        sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.asleep)  # also for others, which may hold this up
         if sleeping or self.woke:
-            self.woke = False
+            self.woke = sleeping
             link.forget()
-            if sleeping > 1024 + 4 * sum(len(sleepers) for holder in self.holders() for sleepers in holder.asleep):
-                self.count(*self.ready())
+            self.count(*(watch for watch in watches if watch.wanted.asleep > 1024 + 4 * watch.sleepers))
 
     def floors(self) -> dict[str, int]:
         """What is woken here has at least these values in the columns of the fed input: its partner is still to come.
@@ -200,7 +204,7 @@ class JoinFeedback:
     def due(self) -> Iterator[Due]:
         """How far the other input has to move on until what sleeps for it is let go: the first of it where promises wait for that."""
         link = self.links[self.fed] if self.fed is not None else None
-        if link is None or not any(watch.wanted.asleep for watch in self.ready()):
+        if link is None or not any(watch.sleepers for watch in self.ready()):
             return
         choose = min if any(holder.held for holder in self.holders()) else max
         ends: dict[str, list[int]] = {}
@@ -211,7 +215,11 @@ class JoinFeedback:
                 if name in here:
                     times = to_axis(tuples.column(here[name]))
                     ends.setdefault(ending, []).append(int(choose(times.min(), times.max())) + by + 1)
-        yield from (Due(RIGHT if self.fed == LEFT else LEFT, ending, choose(marks)) for ending, marks in ends.items())
+        other = RIGHT if self.fed == LEFT else LEFT
+        for ending, marks in ends.items():
+            if self.mark(other, ending) >= self._aims.get(ending, MIN_TIME):  # as in `Calendar.aim`
+                self._aims[ending] = choose(marks)
+            yield Due(other, ending, min(self._aims[ending], choose(marks)))
 
     def _ends(self) -> list[tuple[str, str, int]]:
         """Columns of the fed input, those of the other one that end their sleep, and how far they reach."""
@@ -319,6 +327,8 @@ class JoinFeedback:
     def forget(self) -> bool:
         """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
         gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.asleep, self.bounds(), strict=True)]
+        if any(gone):
+            self.epoch.turn()  # what was kept for them need not be
         for link in self.links:
             if link is not None:
                 link.forget()
@@ -347,7 +357,7 @@ class JoinFeedback:
 
     def _holding(self) -> list[Downstream]:
         """The consumers for which something may sleep here or above."""
-        return [each for each in self.downstream if each.owner.waking or any(watch.wanted.asleep for watch in each.owner.ready())]
+        return [each for each in self.downstream if each.owner.waking or any(watch.sleepers for watch in each.owner.ready())]
 
     def _least(self, downstream: Downstream) -> dict[str, int]:
         """The least values that results still to be asked for can have: by what their consumer says of them, and by each other."""

@@ -74,7 +74,7 @@ class ManyFeedback:
         for watch in self._awake(port):
             woken = watch.wanted.come(*watch.partners(batch))
             if watch.poor():
-                woken = self._under(watch)
+                woken = np.unique(self._under(watch))
                 watch.rest(len(self.rows[port]))
             found.append((watch, woken))
         self.coming = self.owned[port]
@@ -140,11 +140,13 @@ class ManyFeedback:
             for rows in (self.rows[port], self.asleep[port].rows):
                 if len(rows):
                     watch.wanted.come(*watch.partners(rows.take(rows.alive_rows())))
-            watch.wanted.ask(self._under(watch))
+            asleep = self._under(watch)
+            watch.sleepers = len(asleep)
+            watch.wanted.ask(np.unique(asleep))
 
     def _under(self, watch: Watch) -> UInt64s:
         found = [sleepers.under(watch) for sleepers in self.asleep if len(sleepers)]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint64)
+        return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def went(self, port: int, batch: pa.RecordBatch) -> None:
         """Tuples of an input have gone, or were not kept."""
@@ -156,5 +158,4 @@ class ManyFeedback:
         gone = self.asleep[port].expired(bound)
         if gone is not None:
             self.went(port, gone)
-        sleeping = sum(len(sleepers) for sleepers in self.asleep)
-        self._ready([watch for watch in self._awake(port) if watch.wanted.asleep > 1024 + 4 * sleeping])
+        self._ready([watch for watch in self._awake(port) if watch.wanted.asleep > 1024 + 4 * watch.sleepers])

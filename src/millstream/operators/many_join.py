@@ -14,6 +14,10 @@ from millstream.plan.nodes import Band
 FIXED, ADAPTIVE = "m-join", "eddy"
 
 
+FAR = 1 << 61
+"""Beyond all times that there are: sums of distances stay within 64 bits."""
+
+
 def gone(time: str) -> str:
     """For `Due`, in place of a column: the tuples that are let go when all other inputs have moved on so far."""
     return f"gone: {time}"
@@ -70,7 +74,7 @@ class ManyJoin(Config):
             for one in times:
                 for other in times:
                     if one != other and (one, middle) in found and (middle, other) in found:
-                        way = found[one, middle] + found[middle, other]
+                        way = max(-FAR, min(FAR, found[one, middle] + found[middle, other]))
                         found[one, other] = min(found.get((one, other), way), way)
         return found
 
@@ -119,7 +123,7 @@ class ManyJoin(Config):
     def needs(self) -> Needs:
         common = next((found for found in self.same if len({port for port, _ in found}) == len(self.inputs)), None)
         keys = [() if common is None else (next(name for port, name in common if port == each),) for each in range(len(self.inputs))]
-        return Needs(keys=tuple(keys), linear="purge", same=self.same, together=True)
+        return Needs(keys=tuple(keys), linear="purge", value="drop", same=self.same, together=True)
 
     @property
     def choices(self) -> dict[str, str]:

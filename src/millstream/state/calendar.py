@@ -22,6 +22,7 @@ class Calendar:
         self.axis: Int64s = np.empty(0, dtype=np.int64)
         self._following: Int64s = np.empty(0, dtype=np.int64)
         self._last = _unsigned(MIN_TIME)
+        self._aim = MIN_TIME
         self.clear()
 
     def clear(self) -> None:
@@ -83,6 +84,16 @@ class Calendar:
             return rows
         self._popped = np.sort(np.concatenate([left, rows]))
         return self._popped[self.axis[self._popped] < mark]
+
+    @property
+    def aim(self) -> int:
+        """A mark beyond this pops every row that was there when it was chosen; when that has been reached, the next one is.
+
+        So a mark that clears all is asked for from time to time. Where rows keep coming, the latest of them would always be ahead.
+        """
+        if self._aim == MIN_TIME or self._last > _unsigned(self._aim):
+            self._aim = self.latest
+        return self._aim
 
     def earliest(self, alive: Bools) -> int:
         """The least time of an alive row; MAX_TIME when there is none."""

@@ -264,7 +264,7 @@ class GroupTable:
     @property
     def latest(self) -> int:
         """A mark beyond this lets go every group that any mark lets go; MAX_TIME when there is none."""
-        return self._calendar.latest if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
+        return self._calendar.aim if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
 
     def alive(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])

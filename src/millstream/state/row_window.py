@@ -228,8 +228,8 @@ class RowWindow:
 
     @property
     def latest(self) -> int:
-        """A mark beyond this lets go every row that any mark lets go; MAX_TIME when there is none."""
-        return self._calendar.latest if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
+        """A mark beyond this lets go every row that any mark lets go, but for some that have come lately; MAX_TIME when there is none."""
+        return self._calendar.aim if self._living and self._calendar.latest > MIN_TIME else MAX_TIME
 
     def alive_rows(self) -> Int64s:
         return np.flatnonzero(self._alive[: self._top])
