@@ -17,6 +17,7 @@ from millstream.core.types import to_axis
 from millstream.feedback.nodes import Node
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch
+from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Container
 from millstream.operators.join_feedback import TELLING
 from millstream.operators.many_join import ManyJoin
@@ -24,7 +25,6 @@ from millstream.state.keys import hash_rows
 from millstream.state.row_window import RowWindow
 
 Columns = tuple[str, ...]
-UInt64s = np.typing.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Ask:
 
 
 class ManyFeedback:
+    """For each input the watches over its tuples, the questions that they ask at others, and those of them that sleep."""
+
     def __init__(self, config: ManyJoin, rows: tuple[RowWindow, ...], journal: bool) -> None:
         self.config = config
         self.rows = rows
