@@ -153,3 +153,86 @@ def test_figure_5_feedback_goes_past_the_operator_between() -> None:
     assert told[0] == "<resume, (z=1)> Op4 to Op2"
     assert set(told[1:]) == {"<resume, ()> Op3 to Op1"}
     assert play.results() == {"a1b1c1d1e1"}
+
+
+TWO_PARTS = """SELECT A.name AS a, B.name AS b, C.name AS c
+FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], C [RANGE 5 MINUTES] WHERE A.k = B.k AND A.x = C.x AND B.y = C.y"""
+
+
+@pytest.fixture
+def two_parts() -> Play:
+    """Op1 = A B, Op2 = with C, where x = 1 and y = 1 have partners, though no common one."""
+    play = Play({"A": "k x", "B": "k y", "C": "x y"}, TWO_PARTS, "SET join.tree = '((A B) C)';")
+    assert play.push(0, {"c1": (1, 9), "c2": (9, 1)}) == []
+    return play
+
+
+def test_type_ii_pairs_are_not_made_of_parts_that_are_needed_with_others(two_parts: Play) -> None:
+    play = two_parts
+    assert play.push(1, {"a1": (1, 1)}) == []
+    assert play.push(2, {"b1": (1, 1)}) == ["<mark, (x=1, y=1)> Op2 to Op1"]
+    assert play.push(3, {"b2": (1, 9)}) == []
+    assert play.results() == {"a1b2c1"}
+    assert (play.stored(0, 0), play.stored(0, 1), play.stored(1, 0)) == (1, 2, 1)  # of the pairs only a1 b2
+    assert play.push(4, {"b3": (1, 1), "a2": (1, 1)}) == []  # learned
+    assert (play.stored(1, 0), len(play.joins[0].patterns)) == (2, 1)  # a2 b2
+    assert play.results() == {"a2b2c1"}
+    assert play.push(5, {"c3": (1, 1)}) == ["<unmark, (x=1, y=1)> Op2 to Op1"]
+    assert play.results() == {f"{a}{b}c3" for a in ("a1", "a2") for b in ("b1", "b3")}
+    assert (play.stored(1, 0), len(play.joins[0].patterns)) == (6, 0)
+    assert play.push(6, {"b4": (1, 1)}) == []
+    assert play.results() == {"a1b4c3", "a2b4c3"}
+
+
+def test_type_ii_of_pairs_that_were_made_before_none_is_made_again(two_parts: Play) -> None:
+    """Their partner has gone for some time; those that came meanwhile are the ones that are missing."""
+    play = two_parts
+    play.push(0, {"c3": (1, 1)})
+    play.push(250, {"a1": (1, 1), "b1": (1, 1)})
+    assert play.results() == {"a1b1c3"}
+    play.push(310, {"a2": (2, 9), "b9": (3, 9), "c4": (1, 9), "c5": (9, 1)})  # c3 has gone
+    assert play.push(320, {"b2": (1, 1)}) == ["<mark, (x=1, y=1)> Op2 to Op1"]
+    assert play.push(330, {"c6": (1, 1)}) == ["<unmark, (x=1, y=1)> Op2 to Op1"]
+    assert play.results() == {"a1b1c6", "a1b2c6"}
+
+
+def test_type_ii_what_nobody_needed_in_time_is_forgotten(two_parts: Play) -> None:
+    play = two_parts
+    play.push(1, {"a1": (1, 1), "b1": (1, 1)})
+    assert len(play.joins[0].patterns) == 1
+    play.push(350, {"c3": (7, 7)})
+    assert len(play.joins[0].patterns) == 0
+    assert play.push(351, {"c4": (1, 1)}) == []
+    assert play.results() == set()
+
+
+def test_type_ii_a_silent_stream_is_asked_how_far_it_is() -> None:
+    play = Play({"A": "k x", "B": "k y", "C": "x y"}, TWO_PARTS, "SET join.tree = '((A B) C)';", ets="")
+    play.push(0, {"c1": (1, 9), "c2": (9, 1), "a1": (1, 1), "b1": (1, 1)})
+    assert len(play.joins[0].patterns) == 1
+    play.live.advance("4 minutes")
+    assert len(play.joins[0].patterns) == 1
+    play.live.advance("2 minutes")
+    assert play.live.state_rows == 0
+
+
+def test_figure_5_type_ii_past_the_operator_between() -> None:
+    """Op4 has no partner for a1 and c1 together, so Op3 does not join what Op1 and Op2 make of them; with others it does."""
+    streams = {"A": "p r x", "B": "p y", "C": "q r z", "D": "q w", "E": "x y z w"}
+    query = FIVE.replace("AND B.y = E.y", "").replace("AND D.w = E.w", "")
+    play = Play(streams, query, "SET join.tree = '(((A B) (C D)) E)';")
+    play.push(0, {"e1": (1, 0, 9, 0), "e2": (9, 0, 1, 0)})
+    play.push(0, {"d1": (1, 1), "c1": (1, 1, 1), "b1": (1, 1)})
+    assert play.push(1, {"a1": (1, 1, 1)}) == ["<mark, (x=1, z=1)> Op4 to Op3"]
+    assert play.push(2, {"c2": (1, 1, 9)}) == []
+    assert play.results() == {"a1b1c2d1e1"}
+    assert play.push(3, {"e3": (1, 0, 1, 0)}) == ["<unmark, (x=1, z=1)> Op4 to Op3"]
+    assert play.results() == {"a1b1c1d1e3"}
+
+
+def test_type_ii_pairs_that_a_table_does_not_have_are_never_made() -> None:
+    query = "SELECT A.name AS a, B.name AS b FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], R WHERE A.k = B.k AND A.x = R.x AND B.y = R.y"
+    play = Play({"A": "k x", "B": "k y"}, query, table={"x": [1, 2], "y": [2, 1]})
+    play.push(0, {"a1": (1, 1), "b1": (1, 1), "b2": (1, 2), "a2": (1, 2)})
+    assert play.joins[0].made == 2
+    assert play.results() == {"a1b2", "a2b1"}

@@ -21,6 +21,7 @@ STEPS = st.lists(
         st.tuples(st.just("add"), st.lists(TIMES, max_size=8)),
         st.tuples(st.just("pop"), TIMES),
         st.tuples(st.just("kill"), st.integers(0, 40)),
+        st.tuples(st.just("prolong"), st.lists(st.tuples(st.integers(0, 40), TIMES), max_size=8)),
         st.tuples(st.just("keep"), st.none()),
     ),
     max_size=25,
@@ -49,6 +50,12 @@ def test_pop_gives_what_is_due(steps: list[tuple[str, object]]) -> None:
         elif action == "kill" and detail in rows:
             del rows[detail]  # type: ignore[arg-type]
             alive[detail] = False
+        elif action == "prolong":
+            assert isinstance(detail, list)
+            longer = [(row, time) for row, time in detail if row in rows]
+            calendar.prolong(np.array([row for row, _ in longer], dtype=np.int64), np.array([time for _, time in longer], dtype=np.int64))
+            for row, time in longer:
+                rows[row] = max(rows[row], time)
         elif action == "keep":
             calendar.keep(np.array(list(rows), dtype=np.int64), len(rows) + 3)
             rows = dict(enumerate(rows.values()))

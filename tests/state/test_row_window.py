@@ -119,6 +119,15 @@ class Harness:
             for row in self.naive.rows:
                 row.matched |= row.name in names
 
+    def prolong(self) -> None:
+        rows = self.window.alive_rows()
+        if len(rows):
+            chosen = np.array([self.rng.choice(rows) for _ in range(5)], dtype=np.int64)
+            until = {name: self.time() for name in self.named(chosen)}
+            self.window.prolong(chosen, np.array([until[name] for name in self.named(chosen)], dtype=np.int64))
+            for row in self.naive.rows:
+                row.expiry = max(row.expiry, until.get(row.name, row.expiry))
+
     def write(self) -> None:
         if self.journal:
             self.append(0)
@@ -149,12 +158,13 @@ class Harness:
         assert len(self.window) == len(rows) == len(self.naive.rows)
         assert self.named(rows) == [row.name for row in self.naive.rows]
         assert self.window.is_matched(rows).tolist() == [row.matched for row in self.naive.rows]
+        assert self.window.expiries(rows).tolist() == [row.expiry for row in self.naive.rows]
+        if self.journal:
+            assert (np.diff(self.window.numbers(rows)) > 0).all()
 
 
-OPERATIONS = st.lists(
-    st.sampled_from(["insert", "insert", "insert", "probe", "find", "expire", "discard", "match", "write", "drop_segments", "restart"]),
-    max_size=40,
-)
+CHOICES = ["insert", "insert", "insert", "probe", "find", "expire", "discard", "match", "prolong", "write", "drop_segments", "restart"]
+OPERATIONS = st.lists(st.sampled_from(CHOICES), max_size=40)
 
 
 @given(OPERATIONS, st.integers(0, 2**32), st.booleans())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-SUSPEND, RESUME = "suspend", "resume"
+SUSPEND, RESUME, MARK, UNMARK = "suspend", "resume", "mark", "unmark"
+"""Of a sub-tuple: whoever has it is not to take part, or is again; of one that two inputs make together, pairs are not to be made."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,13 @@ def place(times: UInt64s, following: Int64s, heads: Int64s, tails: Int64s, last:
 
 
 @compiled
+def hang(times: UInt64s, following: Int64s, heads: Int64s, tails: Int64s, last: np.uint64, rows: Int64s) -> None:
+    """Hang rows that are in no list into one."""
+    for row in rows:
+        _append(row, _list_of(times[row] ^ _SIGN, last), following, heads, tails)
+
+
+@compiled
 def _drain(where: Index, following: Int64s, heads: Int64s, alive: Bools, out: Int64s, count: int) -> int:
     row = heads[where]
     heads[where] = -1

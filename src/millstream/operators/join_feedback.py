@@ -15,24 +15,23 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import MAX_TIME, MIN_TIME, to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch
-from millstream.operators.contract import Container, Due, Output
+from millstream.kernels.compiled import Bools, Int64s, UInt64s
+from millstream.operators.contract import Container, Output
 from millstream.operators.join import Join
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
+from millstream.operators.join_marks import PATTERN, Candidates, Marks, Pattern
 from millstream.operators.join_promises import shift
+from millstream.operators.join_waits import Waits
 from millstream.state.keys import hash_rows
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
-
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 
 LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
@@ -50,6 +49,8 @@ class JoinFeedback:
     registers: Registers
     mark: Callable[[int, str | None], int]
     arrive: Callable[[int, pa.RecordBatch, Output], None]
+    remake: Callable[[Int64s, Int64s, Output], int]
+    """The pairs of rows of both windows."""
     expire: Callable[[], bool]
     journal: bool = False
     epoch: Epoch = field(default_factory=Epoch)
@@ -63,19 +64,29 @@ class JoinFeedback:
     links: list[Link | None] = field(default_factory=lambda: [None, None])
     watches: list[Watch] = field(default_factory=list)
     asks: tuple[list[Ask], list[Ask]] = field(default_factory=lambda: ([], []))
+    marks: Marks | None = None
+    """The pairs that it does not make."""
+    refused: list[Pattern] = field(default_factory=list)
+    """Pairs that it will never make."""
     downstream: list[Downstream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
+        self.patterns = Sleepers(PATTERN, self.journal)
         self._bounds = (-1, (MAX_TIME, MAX_TIME))
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self.taken = self.made = 0.0
-        self._aims: dict[str, int] = {}
+        self.waits = Waits(self)
 
     @property
     def state(self) -> tuple[Container, ...]:
-        return (*(sleepers.rows for sleepers in self.asleep), *self.watches)
+        return (*(sleepers.rows for sleepers in self.sleeping), *self.watches)
+
+    @property
+    def sleeping(self) -> tuple[Sleepers, ...]:
+        """All that is held back here: tuples of both inputs, and the patterns of pairs."""
+        return (*self.asleep, self.patterns)
 
     # -- as a consumer --------------------------------------------------------------------------------------------
 
@@ -100,12 +111,18 @@ class JoinFeedback:
             asleep = self._sleeping(watch)
             watch.sleepers = len(asleep)
             watch.wanted.ask(np.unique(asleep))
+            for marks in self._marks(watch):
+                marks.rest()
         self.epoch.stir()
 
     def _sleeping(self, watch: Watch) -> UInt64s:
         """Their hashes, one for each."""
-        found = [sleepers.under(watch) for holder in self.holders() for sleepers in holder.asleep if len(sleepers)]
+        found = [sleepers.under(watch) for holder in self.holders() for sleepers in holder.sleeping if len(sleepers)]
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
+
+    def _marks(self, watch: Watch) -> Iterator[Marks]:
+        """Where pairs are not made for want of it."""
+        return (holder.marks for holder in self.holders() if holder.marks is not None and holder.marks.watch is watch)
 
     def holders(self) -> Iterator[JoinFeedback]:
         """The joins that make the input that is fed."""
@@ -131,11 +148,15 @@ class JoinFeedback:
         self.waking = True  # what one of them meets may be woken after it
         self.epoch.waking += 1
         self.epoch.turn()
-        for watch, woken in found:
+        for place, (watch, _) in enumerate(found):
             if watch.poor():
-                woken = np.unique(self._sleeping(watch))  # who has a partner now is still among them
+                found[place] = watch, np.unique(self._sleeping(watch))  # who has a partner now is still among them
                 watch.rest(len(self.rows[1 - self.fed]))
                 self.epoch.stir()
+        for watch, woken in found:
+            for marks in self._marks(watch):
+                marks.claim(woken)
+        for watch, woken in found:
             self.woke |= len(woken) > 0
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
@@ -145,8 +166,9 @@ class JoinFeedback:
 
     def _makes(self, watch: Watch) -> float:
         """Partial results that a tuple makes on the way to here, where most are made."""
-        asking = [holder for holder in self.holders() if any(ask.watch is watch for asks in holder.asks for ask in asks)]
-        return max((holder.makes(self) for holder in asking), default=0.0)
+        asking = [holder.makes(self) for holder in self.holders() if any(ask.watch is watch for asks in holder.asks for ask in asks)]
+        asking += [marks.saves for marks in self._marks(watch)]
+        return max(asking, default=0.0)
 
     def makes(self, owner: JoinFeedback) -> float:
         """Results of a tuple here, and theirs in turn on the way to a consumer: those that are not made when it sleeps."""
@@ -179,7 +201,8 @@ class JoinFeedback:
         link = self.links[self.fed]
         assert link is not None
         watches = self.ready()
-        sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.asleep)  # also for others, which may hold this up
+        held = [sleepers for holder in self.holders() for sleepers in holder.sleeping]
+        sleeping = any(len(sleepers) for sleepers in held)  # also for others, which may hold this up
         if sleeping or self.woke:
             self.woke = sleeping
             link.forget()
@@ -201,33 +224,6 @@ class JoinFeedback:
             found = {name: min(bound, least[name]) for name, bound in found.items()}
         return found
 
-    def due(self) -> Iterator[Due]:
-        """How far the other input has to move on until what sleeps for it is let go: the first of it where promises wait for that."""
-        link = self.links[self.fed] if self.fed is not None else None
-        if link is None or not any(watch.sleepers for watch in self.ready()):
-            return
-        choose = min if any(holder.held for holder in self.holders()) else max
-        ends: dict[str, list[int]] = {}
-        asleep = [(each, sleepers.all()) for each in self.holders() for sleepers in each.asleep if len(sleepers)]
-        for holder, tuples in asleep:
-            here = {holder.called(self, column): column for column in tuples.schema.names}
-            for name, ending, by in self._ends():
-                if name in here:
-                    times = to_axis(tuples.column(here[name]))
-                    ends.setdefault(ending, []).append(int(choose(times.min(), times.max())) + by + 1)
-        other = RIGHT if self.fed == LEFT else LEFT
-        for ending, marks in ends.items():
-            if self.mark(other, ending) >= self._aims.get(ending, MIN_TIME):  # as in `Calendar.aim`
-                self._aims[ending] = choose(marks)
-            yield Due(other, ending, min(self._aims[ending], choose(marks)))
-
-    def _ends(self) -> list[tuple[str, str, int]]:
-        """Columns of the fed input, those of the other one that end their sleep, and how far they reach."""
-        config = self.config
-        if self.fed == LEFT:
-            return [(band.left, band.right, band.high) for band in config.bands if band.high is not None and band.left != config.latest]
-        return [(name, str(config.left_time), reach) for name, reach in config.right_reach]
-
     def called(self, owner: JoinFeedback, column: str) -> str | None:
         """What a consumer further on calls a column."""
         each = next((each for each in self.downstream if each.owner is owner), None)
@@ -241,6 +237,8 @@ class JoinFeedback:
         for ask in self.asks[port]:
             if not batch.num_rows:
                 break
+            if ask.above:
+                continue
             if ask.owner is None:
                 hashes, valid, _ = hash_rows(batch, ask.columns)
                 batch = batch.filter(pa.array(ask.watch.wanted.there(hashes) & valid))
@@ -266,12 +264,26 @@ class JoinFeedback:
             return batch
         self.epoch.turn()
         if known is not None:
-            self._say(SUSPEND, ask.owner, batch.filter(pa.array(~wanted & ~known)), ask.columns)
+            self.say(SUSPEND, ask.owner, batch.filter(pa.array(~wanted & ~known)), ask.columns)
         chosen = batch.filter(pa.array(~wanted))
         self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
         return batch.filter(pa.array(wanted))
 
-    def _say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: tuple[str, ...]) -> None:
+    def begins(self, tuples: int) -> bool:
+        """Tuples are about to meet others: whether there are pairs that are not to be made. It holds for all of them, or none."""
+        return (self.marks is not None and self.marks.begins(tuples)) or bool(self.refused)
+
+    def needs(self, pairs: Candidates, stays: Bools, until: Int64s) -> Bools:
+        """Which pairs are to be made; a tuple that is not going to stay could not be found again. `until` is when it expires."""
+        needed = np.ones(len(pairs.rows), dtype=np.bool_)
+        for pattern in self.refused:
+            hashes, valid = pattern.hashes(pattern.values(pairs))
+            needed &= valid & pattern.watch.wanted.there(hashes)
+        if self.marks is not None and not self.marks.watch.resting:
+            self.marks.sift(pairs, stays, until, needed)
+        return needed
+
+    def say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: tuple[str, ...]) -> None:
         assert self.listener is not None
         rows = batch.select(list(columns)).to_pylist()
         if rows:
@@ -294,16 +306,20 @@ class JoinFeedback:
             woken = self.asleep[port].take(watch, hashes)
             if woken is not None:
                 if self.listener is not None and ask.owner is not None:
-                    self._say(RESUME, ask.owner, woken, ask.columns)
+                    self.say(RESUME, ask.owner, woken, ask.columns)
                 if ask.owner is not None:
                     watch.wake(woken.num_rows, self.makes(ask.owner))
                 self.arrive(port, woken, out)
+        if self.marks is not None and self.marks.watch is watch:
+            self.marks.unmark(out)
 
     def holds(self, port: int, punctuation: Punctuation) -> bool:
         """Whether a tuple that sleeps is one of those that are promised not to come; linear promises are known not to speak of them."""
-        if punctuation.is_linear or not len(self.asleep[port]):
+        if punctuation.is_linear:
             return False
-        return punctuation.is_end or bool(punctuation.matches(self.asleep[port].all()).any())
+        if punctuation.is_end:
+            return bool(len(self.asleep[port]) or len(self.patterns))
+        return len(self.asleep[port]) > 0 and bool(punctuation.matches(self.asleep[port].all()).any())
 
     def hold(self, port: int, punctuation: Punctuation) -> None:
         """Keep a promise back until it is true of what sleeps, too."""
@@ -326,13 +342,19 @@ class JoinFeedback:
 
     def forget(self) -> bool:
         """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
-        gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.asleep, self.bounds(), strict=True)]
+        left, right = self.bounds()
+        bounds = (left, right, left)  # patterns expire by the left one of both tuples
+        gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.sleeping, bounds, strict=True)]
         if any(gone):
             self.epoch.turn()  # what was kept for them need not be
         for link in self.links:
             if link is not None:
                 link.forget()
-        return self.expire() or (any(gone) and self.held)
+        moved = self.expire()
+        if self.marks is not None and self.marks.forget():
+            gone.append(True)
+            self.epoch.turn()
+        return moved or (any(gone) and self.held)
 
     def bounds(self) -> tuple[int, int]:
         """For each side: what expires before is of no use to anything that sleeps, nor is it if it sleeps. MAX_TIME where nothing does.

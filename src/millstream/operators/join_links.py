@@ -85,6 +85,8 @@ class Ask:
     owner: JoinFeedback | None
     watch: Watch
     columns: tuple[str, ...]
+    above: bool = False
+    """Whether the join that makes the input sees to it: it does not make what is not needed."""
 
 
 @dataclass(frozen=True)

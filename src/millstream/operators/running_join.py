@@ -15,6 +15,7 @@ from millstream.operators.buffers import Inputs
 from millstream.operators.contract import Container, Due, Operator, Output
 from millstream.operators.join import PUNCTUATED, WINDOW, Join
 from millstream.operators.join_feedback import JoinFeedback
+from millstream.operators.join_marks import Candidates
 from millstream.operators.join_pairs import PairMaker
 from millstream.operators.join_promises import JoinPromises
 from millstream.state.keys import hash_rows
@@ -35,16 +36,18 @@ class RunningJoin(Operator):
         self.empty = empty_batch(config.schema)
         self.registers = Registers(journal=journal)
         self.rows = (
-            RowWindow(config.left, keys=config.left_keys or None, journal=journal, indexed=config.indexed),
-            RowWindow(config.right, keys=config.right_keys or None, journal=journal, indexed=config.indexed),
+            RowWindow(config.left, keys=config.left_keys or None, journal=journal, indexed=config.indexed, numbered=config.feedback),
+            RowWindow(config.right, keys=config.right_keys or None, journal=journal, indexed=config.indexed, numbered=config.feedback),
         )
         self.promises = JoinPromises(config, self.registers, self.rows)
         # Tuples without a partner are results, which time must let go.
         self.timed = config.algorithm != PUNCTUATED or config.kind in ("left", "anti")
         self.valued = config.algorithm != WINDOW
         if config.feedback:
-            self.feedback = JoinFeedback(config, self.rows, self.registers, self.promises.mark, self._arrive, self._let_go_old, journal)
-            self.asleep = self.feedback.asleep
+            self.feedback = JoinFeedback(
+                config, self.rows, self.registers, self.promises.mark, self._arrive, self._remake, self._let_go_old, journal
+            )
+            self.asleep = self.feedback.sleeping
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -97,15 +100,18 @@ class RunningJoin(Operator):
         low, high, timed = self._interval(batch)
         valid &= timed
         kind = self.config.kind
+        stays = valid & self._left_may_meet(high)
+        if self.valued:
+            stays &= ~self.promises.closed(RIGHT, batch)
         matched = np.zeros(batch.num_rows, dtype=np.bool_)
+        spares = self.feedback is not None and self.feedback.begins(batch.num_rows)
         for probes, rows in self.rows[RIGHT].probe(hashes, valid, low, high):
+            if spares:
+                probes, rows = self._needed(Candidates(LEFT, batch, self.rows[RIGHT], probes, rows), stays, high)
             probes, rows, pairs = self.pairs.check(batch.take(pa.array(probes)), self.rows[RIGHT].take(rows), probes, rows, exact)
             matched[probes] = True
             if kind in ("inner", "left"):
                 out.put(self.pairs.output(pairs))
-        stays = valid & self._left_may_meet(high)
-        if self.valued:
-            stays &= ~self.promises.closed(RIGHT, batch)
         if kind == "semi":
             self._put_left(batch, matched, out)
             stays &= ~matched
@@ -118,6 +124,7 @@ class RunningJoin(Operator):
             chosen = (batch, hashes, low, high, high, matched)
             if keep is not None:
                 chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))
+            self.rows[LEFT].count_from(self.rows[RIGHT].next_number)
             self.rows[LEFT].insert(*chosen)
         return stays
 
@@ -128,7 +135,15 @@ class RunningJoin(Operator):
         expiry = self._right_expiry(batch)
         valid &= timed
         kind, lefts = self.config.kind, self.rows[LEFT]
+        stays = valid & (expiry >= self._right_bound())
+        if self.valued:
+            stays &= ~self.promises.closed(LEFT, batch)
+        if self.registers.get("left ended", 0):
+            stays[:] = False
+        spares = self.feedback is not None and self.feedback.begins(batch.num_rows)
         for probes, rows in lefts.probe(hashes, valid, time, time):
+            if spares:
+                probes, rows = self._needed(Candidates(RIGHT, batch, lefts, probes, rows), stays, expiry)
             probes, rows, pairs = self.pairs.check(lefts.take(rows), batch.take(pa.array(probes)), probes, rows, exact)
             if kind in ("inner", "left"):
                 out.put(self.pairs.output(pairs))
@@ -139,16 +154,24 @@ class RunningJoin(Operator):
                 if kind == "semi":
                     out.put(lefts.take(first).select(list(self.config.output)))
                 self._discard(LEFT, first)
-        stays = valid & (expiry >= self._right_bound())
-        if self.valued:
-            stays &= ~self.promises.closed(LEFT, batch)
-        if self.registers.get("left ended", 0):
-            stays[:] = False
         if stays.any():
             keep = np.flatnonzero(stays)
             chosen = batch if stays.all() else batch.take(pa.array(keep))
+            self.rows[RIGHT].count_from(lefts.next_number)
             self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep], expiry[keep])
         return stays
+
+    def _needed(self, pairs: Candidates, stays: Mask, until: Int64s) -> tuple[Int64s, Int64s]:
+        assert self.feedback is not None
+        needed = self.feedback.needs(pairs, stays, until)
+        return pairs.probes[needed], pairs.rows[needed]
+
+    def _remake(self, left: Int64s, right: Int64s, out: Output) -> int:
+        """Pairs of stored tuples that were not made before."""
+        _, _, pairs = self.pairs.check(self.rows[LEFT].take(left), self.rows[RIGHT].take(right), left, right, False)
+        out.put(self.pairs.output(pairs))
+        out.letters += self.pairs.take_letters()
+        return int(pairs.num_rows)
 
     def _interval(self, batch: pa.RecordBatch) -> tuple[Int64s, Int64s, Mask]:
         """The stretch of the right side's time that each left tuple can meet."""
@@ -214,7 +237,7 @@ class RunningJoin(Operator):
         if self.config.left_time is not None and right < MAX_TIME:
             yield Due(LEFT, self.config.left_time, right + 1)
         if self.feedback is not None:
-            yield from self.feedback.due()
+            yield from self.feedback.waits.due()
 
     def _until(self, side: int, results_wait: bool) -> int:
         """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""

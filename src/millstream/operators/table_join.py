@@ -67,9 +67,10 @@ class RunningTableJoin(UnaryOperator):
             always = np.zeros(len(keep), dtype=np.int64)
             self.rows.insert(batch.take(pa.array(keep)), hashes[keep], always, always, np.full(len(keep), MAX_TIME))
         if self.kind in ("inner", "semi"):
-            for a, b in dict.fromkeys(zip(config.join.left_keys, config.join.right_keys, strict=True)):
-                hashes, valid = self._hashes(batch, (b,))
-                self.known = (*self.known, ((a,), hashes[valid]))
+            pairs = dict.fromkeys(zip(config.join.left_keys, config.join.right_keys, strict=True))
+            for chosen in [*([pair] for pair in pairs), *([list(pairs)] if len(pairs) > 1 else [])]:  # each by itself, and all together
+                hashes, valid = self._hashes(batch, tuple(b for _, b in chosen))
+                self.known = (*self.known, (tuple(a for a, _ in chosen), hashes[valid]))
 
     def _hashes(self, batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         hashes, valid, exact = hash_rows(batch, keys)

@@ -11,8 +11,10 @@ from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Operator, UnaryOperator
+from millstream.operators.join import WINDOW
 from millstream.operators.join_feedback import LEFT, RIGHT, JoinFeedback
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
+from millstream.operators.join_marks import Marks, Pattern
 from millstream.runtime.network import Network
 
 LEVELS = 2
@@ -137,16 +139,38 @@ def _bounded(owner: JoinFeedback) -> bool:
 
 
 def _ask(owner: JoinFeedback | None, watch: Watch, link: Link, columns: tuple[str, ...]) -> bool:
-    """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it. False if none has."""
+    """Where all columns of a sub-tuple come in by one input of a join, that input is asked; so are those before it.
+
+    Where they come in by both, it is asked about their pairs. False if nobody is asked.
+    """
     producer = link.producer
     names = tuple(link.names[name] for name in columns)
     inputs = _inputs(producer, names)
+    if not inputs:
+        return _mark(owner, watch, producer, names)
     for port, wanted in inputs:
-        producer.asks[port].insert(len(producer.asks[port]) if owner is not None else 0, Ask(owner, watch, wanted))
         above = producer.links[port]
         if above is not None and all(name in above.names for name in wanted):
             _ask(owner, watch, above, wanted)
-    return bool(inputs)
+        seen = above is not None and (above.producer.marks is not None and above.producer.marks.watch is watch)
+        producer.asks[port].insert(len(producer.asks[port]) if owner is not None else 0, Ask(owner, watch, wanted, seen))
+    return True
+
+
+def _mark(owner: JoinFeedback | None, watch: Watch, producer: JoinFeedback, names: tuple[str, ...]) -> bool:
+    """A join is asked about pairs by one consumer at most, and only where it keeps both tuples as long as time needs them."""
+    sides = [(_side(producer, name), name) for name in names]
+    columns = tuple((side, name) for side, name in sides if side is not None)
+    if len(columns) < len(names):
+        return False
+    pattern = Pattern(watch, columns)
+    if owner is None:
+        producer.refused.append(pattern)
+        return True
+    if producer.marks is not None or producer.config.algorithm != WINDOW:
+        return False
+    producer.marks = Marks(pattern, producer, owner)
+    return True
 
 
 def _inputs(join: JoinFeedback, names: tuple[str, ...]) -> list[tuple[int, tuple[str, ...]]]:

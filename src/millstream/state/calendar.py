@@ -27,6 +27,7 @@ class Calendar:
 
     def clear(self) -> None:
         self._rows = 0
+        self._prolonged = False  # whether rows may hang where their time has been
         self.latest = MIN_TIME  # of all rows that came, dead or alive, but for those that no mark reaches
         self._popped: Int64s = np.empty(0, dtype=np.int64)  # by `due`, and perhaps still alive
         self._heads = np.full(wheel.LISTS, -1, dtype=np.int64)
@@ -64,6 +65,12 @@ class Calendar:
         wheel.place(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, self._rows, stop)
         self._rows = stop
 
+    def prolong(self, rows: Int64s, axis: Int64s) -> None:
+        """Rows get later times, where these are later. They stay in their lists, and are hung anew when they are met there."""
+        np.maximum.at(self.axis, rows, axis)
+        self.latest = max(self.latest, int(axis[axis < MAX_TIME].max(initial=MIN_TIME)))
+        self._prolonged = True
+
     def pop(self, mark: int, alive: Bools) -> Int64s:
         """The alive rows with axis < mark that were not popped before, in the order they came."""
         out = np.empty(self._rows, dtype=np.int64)
@@ -71,6 +78,10 @@ class Calendar:
         count = wheel.pop(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, target, alive, out)
         self._last = max(self._last, target)
         rows = out[:count].copy() if count * 2 < len(out) else out[:count]
+        if self._prolonged:
+            later = self.axis[rows] >= mark
+            wheel.hang(self.axis.view(np.uint64), self._following, self._heads, self._tails, self._last, rows[later])
+            rows = rows[~later]
         if not wheel.ascending(rows):
             rows.sort()
         return rows
@@ -97,6 +108,8 @@ class Calendar:
 
     def earliest(self, alive: Bools) -> int:
         """The least time of an alive row; MAX_TIME when there is none."""
+        if self._prolonged:
+            return int(self.axis[: self._rows][alive[: self._rows]].min(initial=MAX_TIME))
         found = int(wheel.earliest(self.axis.view(np.uint64), self._following, self._heads, alive)) - 2**63
         left = self._popped[alive[self._popped]]
         return min(found, int(self.axis[left].min(initial=MAX_TIME)))

@@ -17,15 +17,18 @@ from millstream.kernels.lives import bury, flag
 from millstream.state import journal as journals
 from millstream.state.bridge import grown, roomy, squeezed
 from millstream.state.calendar import Calendar
+from millstream.state.chained import Chained
 from millstream.state.column_kinds import room
 from millstream.state.columns import Columns
 from millstream.state.index import Index
 from millstream.state.journal import Segment, Segments
-from millstream.state.keys import hash_rows
+from millstream.state.keys import hash_columns, hash_rows
 from millstream.state.ordered import Ordered
 from millstream.state.rings import Rings
 
 _NONE = np.empty(0, dtype=np.int64)
+_STALE = -1
+"""Instead of the segment that holds a row: none does as it is now."""
 
 
 class RowWindow:
@@ -43,17 +46,19 @@ class RowWindow:
         also: Sequence[tuple[str, ...]] = (),
         journal: bool = False,
         indexed: bool = True,
+        numbered: bool = False,
     ) -> None:
         """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out.
 
         `also` are columns by which rows are to be found, too. Without an index a probe looks at every row that time has left
-        in reach (nested loops).
+        in reach (nested loops). Each row has a number for ever if it is to be `numbered`, or to stand in a journal.
         """
         self.schema = schema
         self._key_columns = keys
         self._also = tuple(also)
         self._indexed = indexed
         self._journal = journal
+        self._numbered = numbered or journal
         self._next_serial = 0
         self._clear()
 
@@ -70,8 +75,10 @@ class RowWindow:
         self._written = 0  # rows below this one are in the journal
         self._gone: list[Int64s] = []  # serials of rows in the journal that were discarded since
         self._flagged: list[Int64s] = []  # the same for matched flags
+        self._stale = False  # whether a row in the journal expires later than it says
         self._rings = Rings()
         self._ordered = Ordered()
+        self._chained: dict[tuple[str, ...], Chained] = {}
         self.ringed = False
         """Whether its owner has tied the rows of punctuated values: a journal does not tell, so they have to be tied again."""
 
@@ -101,7 +108,7 @@ class RowWindow:
         self._alive[first:stop] = True
         self._matched[first:stop] = False if matched is None else matched
         self._rings.forget(first, stop)
-        if self._journal:
+        if self._numbered:
             self._serials[first:stop] = np.arange(self._next_serial, self._next_serial + rows)
             self._next_serial += rows
         self._top = stop
@@ -122,8 +129,9 @@ class RowWindow:
             index.reserve(capacity, top)
         self._alive = grown(self._alive, capacity, top)
         self._matched = grown(self._matched, capacity, top)
-        if self._journal:
+        if self._numbered:
             self._serials = grown(self._serials, capacity, top)
+        if self._journal:
             self._homes = grown(self._homes, capacity, top)
         self._calendar.reserve(capacity)
         self._rings.reserve(capacity)
@@ -136,9 +144,10 @@ class RowWindow:
         self._calendar.keep(rows, capacity)
         self._rings.keep(rows, capacity)
         self._ordered = Ordered()
+        self.forget_chains()
         for index in self._indexes:
             index.keep(rows, capacity)
-        for name in ("_matched", "_serials", "_homes") if self._journal else ("_matched",):
+        for name in ("_matched", *(["_serials"] if self._numbered else []), *(["_homes"] if self._journal else [])):
             setattr(self, name, squeezed(getattr(self, name), rows, capacity))
         self._alive = np.ones(capacity, dtype=np.bool_)
         self._top = len(rows)
@@ -151,6 +160,33 @@ class RowWindow:
 
     def hashes(self, rows: Int64s) -> UInt64s:
         return self._indexes[0].hashes(rows)
+
+    def spans(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """The interval that each covers."""
+        nodes = self._indexes[0].nodes
+        return nodes[rows, chains.LOW], nodes[rows, chains.HIGH]
+
+    def expiries(self, rows: Int64s) -> Int64s:
+        return self._calendar.axis[rows]
+
+    def prolong(self, rows: Int64s, expiry: Int64s) -> None:
+        """Rows that are to expire later, where this is later; one row may stand there several times."""
+        self._calendar.prolong(rows, expiry)
+        if self._journal:
+            self._homes[rows] = _STALE
+            self._stale = True
+
+    def numbers(self, rows: Int64s) -> Int64s:
+        """Later rows have higher ones."""
+        return self._serials[rows]
+
+    @property
+    def next_number(self) -> int:
+        return self._next_serial
+
+    def count_from(self, number: int) -> None:
+        """The next row has this number at least."""
+        self._next_serial = max(self._next_serial, number)
 
     def discard(self, rows: Int64s) -> Int64s:
         """The rows are dead: no probe meets them any more. Gives those with which the last row of a tied value has gone."""
@@ -189,6 +225,19 @@ class RowWindow:
         chosen, places = pa.array(which), [self.schema.get_field_index(name) for name in self._key_columns]
         same = self._columns.equal(rows, [key.take(chosen) for key in keys], places)
         return which[same], rows[same]
+
+    def having(self, columns: tuple[str, ...], hashes: UInt64s) -> tuple[Int64s, Int64s]:
+        """Which of the hashes, and an alive row that has it in these columns. What finds them is made when it is asked for."""
+        chained = self._chained.setdefault(columns, Chained())
+
+        def hashes_of(rows: Int64s) -> UInt64s:
+            return hash_columns([self.take_column(name, rows) for name in columns])[0]
+
+        return chained.find(hashes, self._top, self._alive, hashes_of)
+
+    def forget_chains(self) -> None:
+        """What `having` has made."""
+        self._chained = {}
 
     def between(self, first: int, last: int) -> Int64s:
         """The alive rows whose only key, on an axis, lies between two values, both inclusive; in order of insertion."""
@@ -241,7 +290,7 @@ class RowWindow:
     def nbytes(self) -> int:
         own = (self._alive, self._matched, self._serials, self._homes)
         parts = (self._calendar, self._columns, self._rings, self._ordered)
-        indexes = sum(index.nbytes for index in self._indexes)
+        indexes = sum(index.nbytes for index in self._indexes) + sum(chained.nbytes for chained in self._chained.values())
         return indexes + sum(array.nbytes for array in own) + sum(part.nbytes for part in parts)
 
     # -- journal --------------------------------------------------------------------------------------------------
@@ -252,11 +301,11 @@ class RowWindow:
         if not self._journal:
             raise RuntimeError("this window keeps no journal")
         rows = self._written + np.flatnonzero(self._alive[self._written : self._top])
-        if since:
+        if since or self._stale:
             old = np.flatnonzero((self._homes[: self._written] < since) & self._alive[: self._written])
             rows = np.concatenate([old, rows])
         gone, flagged = journals.joined(self._gone), journals.joined(self._flagged)
-        self._written, self._gone, self._flagged = self._top, [], []
+        self._written, self._gone, self._flagged, self._stale = self._top, [], [], False
         if not (len(rows) or len(gone) or len(flagged)):
             return None
         self._homes[rows] = number
@@ -299,7 +348,8 @@ class RowWindow:
         next_serial = self._next_serial
         self.insert(batch, hashes, low, high, expiry, matched.astype(np.bool_) | np.isin(serials, arrays["flagged"]))
         self._next_serial = next_serial
-        if self._journal:
+        if self._numbered:
             self._serials[: self._top] = serials
+        if self._journal:
             self._homes[: self._top] = journals.joined(homes)[kept]
         self._written = self._top
