@@ -108,3 +108,14 @@ def test_where_one_side_is_empty_nothing_is_known() -> None:
     assert marks.forget()
     marks.leave(hashes, parts, np.array([10]), 0)
     assert len(marks.patterns) == 1
+
+
+def test_after_a_restart_arrivals_are_numbered_behind_the_patterns() -> None:
+    """Tuples that came and went between two checkpoints leave no number behind; pairs of later ones would count as made."""
+    marks = marks_of([(1, 5)] * 7, [(1, 7)])
+    hashes, parts = hashed((5, 7))
+    marks.leave(hashes, parts, np.array([10]), 0)
+    for window in marks.rows:
+        window._next_serial = 0
+    marks.rest()
+    assert marks.now == 7

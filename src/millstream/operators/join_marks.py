@@ -237,10 +237,15 @@ class Marks:
         return self.patterns.expired(MAX_TIME) is not None
 
     def rest(self) -> None:
-        """What was known, or made to find tuples by, is not needed for some time, or true no longer."""
+        """What was known, or made to find tuples by, is not needed for some time, or true no longer.
+
+        After a restart numbers go on behind those that patterns know of: the tuples that had them may have gone unwritten.
+        """
         self._known = np.empty((0, 3), dtype=np.int64)
+        last = int(_of(self.patterns.all(), "since").max()) if len(self.patterns) else 0
         for window in self.rows:
             window.forget_chains()
+            window.count_from(last)
 
 
 def _of(batch: pa.RecordBatch, name: str) -> Int64s:
