@@ -234,5 +234,5 @@ def test_type_ii_pairs_that_a_table_does_not_have_are_never_made() -> None:
     query = "SELECT A.name AS a, B.name AS b FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], R WHERE A.k = B.k AND A.x = R.x AND B.y = R.y"
     play = Play({"A": "k x", "B": "k y"}, query, table={"x": [1, 2], "y": [2, 1]})
     play.push(0, {"a1": (1, 1), "b1": (1, 1), "b2": (1, 2), "a2": (1, 2)})
-    assert play.joins[0].made == 2
+    assert play.joins[0].work.made == 2
     assert play.results() == {"a1b2", "a2b1"}

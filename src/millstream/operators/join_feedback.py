@@ -22,6 +22,7 @@ from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch
+from millstream.feedback.work import Work
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Container, Output
 from millstream.operators.join import Join
@@ -36,8 +37,6 @@ from millstream.state.row_window import RowWindow
 LEFT, RIGHT = 0, 1
 _HELD = ("held 0", "held 1")
 _ALL = (MAX_TIME, MAX_TIME)
-TELLING = 1000
-"""Tuples that tell what a tuple makes; fewer do not."""
 
 
 @dataclass
@@ -76,7 +75,7 @@ class JoinFeedback:
         self._bounds = (-1, (MAX_TIME, MAX_TIME))
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
-        self.taken = self.made = 0.0
+        self.work = Work()
         self.waits = Waits(self)
 
     @property
@@ -173,14 +172,8 @@ class JoinFeedback:
     def makes(self, owner: JoinFeedback) -> float:
         """Results of a tuple here, and theirs in turn on the way to a consumer: those that are not made when it sleeps."""
         behind = next(each.consumer for each in self.downstream if each.owner is owner)
-        own = self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
+        own = self.work.each(unknown=1.5 * SLEEPING)
         return own if behind is owner else own * (1 + behind.makes(owner))
-
-    def worked(self, taken: int, made: int) -> None:
-        """Tuples that have come in and the results they made; what was long ago counts less."""
-        self.taken, self.made = self.taken + taken, self.made + made
-        if self.taken > 1 << 16:
-            self.taken, self.made = self.taken / 2, self.made / 2
 
     def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
         """Tuples of one side have gone, or were not kept."""

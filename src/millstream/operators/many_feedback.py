@@ -17,9 +17,9 @@ from millstream.core.types import to_axis
 from millstream.feedback.nodes import Node
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, Watch
+from millstream.feedback.work import Work
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Container
-from millstream.operators.join_feedback import TELLING
 from millstream.operators.many_join import ManyJoin
 from millstream.state.keys import hash_rows
 from millstream.state.row_window import RowWindow
@@ -28,7 +28,7 @@ Columns = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Ask:
+class Question:
     """Tuples of one input look for partners at another, by these columns of theirs."""
 
     watch: Watch
@@ -42,12 +42,12 @@ class ManyFeedback:
         self.config = config
         self.rows = rows
         self.asleep = tuple(Sleepers(schema, journal) for schema in config.inputs)
-        self.asks: tuple[list[Ask], ...] = tuple([] for _ in config.inputs)
+        self.asks: tuple[list[Question], ...] = tuple([] for _ in config.inputs)
         self.owned: tuple[list[Watch], ...] = tuple([] for _ in config.inputs)
         self.watches: list[Watch] = []
         self.coming: list[Watch] = []
         """Watches over tuples that are about to be stored: counted now, they would miss them."""
-        self.taken = self.made = 0.0
+        self.work = Work()
         known: dict[tuple[int, Columns], Watch] = {}
         for port in range(len(config.inputs)):
             for other in range(len(config.inputs)):
@@ -60,7 +60,7 @@ class ManyFeedback:
                     watch = known[other, partners] = Watch(Node(columns, partners), len(known), 0)
                     self.owned[other].append(watch)
                     self.watches.append(watch)
-                self.asks[port].append(Ask(watch, columns))
+                self.asks[port].append(Question(watch, columns))
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -102,7 +102,7 @@ class ManyFeedback:
             batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
 
-    def _asked(self, port: int, ask: Ask, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _asked(self, port: int, ask: Question, batch: pa.RecordBatch) -> pa.RecordBatch:
         hashes, _, _ = hash_rows(batch, ask.columns)
         wanted = ask.watch.ask(hashes, self._makes)
         if wanted.all():
@@ -113,16 +113,10 @@ class ManyFeedback:
     @property
     def _makes(self) -> float:
         """Partial results of a tuple."""
-        return self.made / self.taken if self.taken > TELLING else 1.5 * SLEEPING
+        return self.work.each(unknown=1.5 * SLEEPING)
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch) -> None:
         self.asleep[port].add(batch, hashes, watch, to_axis(batch.column(str(self.config.axes[port]))))
-
-    def worked(self, taken: int, made: int) -> None:
-        """Tuples that have come in and the partial results they made; what was long ago counts less."""
-        self.taken, self.made = self.taken + taken, self.made + made
-        if self.taken > 1 << 16:
-            self.taken, self.made = self.taken / 2, self.made / 2
 
     # -- counting -------------------------------------------------------------------------------------------------
 

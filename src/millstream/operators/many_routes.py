@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from millstream.expressions import compile_expression
 from millstream.expressions.compile import Compiled
+from millstream.feedback.work import Work
 from millstream.operators.many_join import FIXED, ManyJoin
 from millstream.plan.rules.transform import columns_of
 
@@ -54,22 +55,9 @@ class Step:
 
 
 @dataclass
-class Seen:
-    """What became of tuples that took a step."""
-
-    taken: float = 0.0
-    made: float = 0.0
-
-    def add(self, taken: int, made: int) -> None:
-        self.taken, self.made = self.taken + taken, self.made + made
-        if self.taken > LEARNED:
-            self.taken, self.made = self.taken / 2, self.made / 2
-
-
-@dataclass
 class Routes:
     config: ManyJoin
-    seen: dict[tuple[frozenset[int], int], Seen] = field(default_factory=dict)
+    seen: dict[tuple[frozenset[int], int], Work] = field(default_factory=dict)
     decisions: int = 0
 
     def __post_init__(self) -> None:
@@ -100,14 +88,14 @@ class Routes:
             return self.paths[start][len(joined) - 1]
         rest = [port for port in range(len(self.config.inputs)) if port not in joined]
         self.decisions += 1
-        known = {port: self.seen.setdefault((joined, port), Seen()) for port in rest}
+        known = {port: self.seen.setdefault((joined, port), Work(LEARNED)) for port in rest}
         tied = [port for port in rest if self.config.pairs(joined, port)] or rest
         if self.decisions % LOOK == 0:
             return min(tied, key=lambda port: known[port].taken)
         return min(tied, key=lambda port: known[port].made / max(known[port].taken, 1.0))
 
     def took(self, joined: frozenset[int], port: int, taken: int, made: int) -> None:
-        self.seen.setdefault((joined, port), Seen()).add(taken, made)
+        self.seen.setdefault((joined, port), Work(LEARNED)).add(taken, made)
 
     def step(self, joined: frozenset[int], port: int) -> Step:
         found = self._steps.get((joined, port))

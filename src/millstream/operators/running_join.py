@@ -86,7 +86,7 @@ class RunningJoin(Operator):
         before = len(out.blocks)
         stays = (self._left if port == LEFT else self._right)(batch, out)
         if self.feedback is not None:
-            self.feedback.worked(batch.num_rows, sum(len(block) for block in out.blocks[before:]))
+            self.feedback.work.add(batch.num_rows, sum(len(block) for block in out.blocks[before:]))
             if not self.feedback.epoch.quiet and not stays.all():
                 self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
         out.letters += self.pairs.take_letters()

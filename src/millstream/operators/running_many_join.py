@@ -130,7 +130,7 @@ class RunningManyJoin(Operator):
         if all(len(self.rows[other]) for other in self.many if other != port):
             made = self._visit(Partial(port, batch, {port: np.arange(batch.num_rows)}), out)
         if self.halves is not None:
-            self.halves.worked(batch.num_rows, made)
+            self.halves.work.add(batch.num_rows, made)
         axis = self.config.axes[port]
         assert axis is not None
         time = to_axis(batch.column(axis))
