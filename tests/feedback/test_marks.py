@@ -16,6 +16,7 @@ from millstream.operators.join_marks import PATTERN, Marks, Pattern
 from millstream.state.keys import hash_columns, hash_rows
 from millstream.state.row_window import RowWindow
 from tests.feedback.test_multiway import joins, make, run
+from tests.feedback.test_paper import Play
 
 
 def test_random_joins_leave_pairs_and_make_some_of_them_later() -> None:
@@ -119,3 +120,20 @@ def test_after_a_restart_arrivals_are_numbered_behind_the_patterns() -> None:
         window._next_serial = 0
     marks.rest()
     assert marks.now == 7
+
+
+def test_a_column_that_is_compared_with_two() -> None:
+    """It stands twice in the pattern."""
+    query = """SELECT A.name AS a, B.name AS b, C.name AS c FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], C [RANGE 5 MINUTES]
+    WHERE A.k = B.k AND A.x = C.x AND A.x = C.z AND B.y = C.y"""
+    play = Play({"A": "k x", "B": "k y", "C": "x z y"}, query, "SET join.tree = '((A B) C)';")
+    play.push(0, {"c1": (1, 1, 9), "c2": (9, 9, 1), "a1": (1, 1)})
+    assert play.push(1, {"b1": (1, 1)}) == ["<mark, (x=1, y=1)> Op2 to Op1"]
+    assert play.push(2, {"c3": (1, 1, 1)}) == ["<unmark, (x=1, y=1)> Op2 to Op1"]
+    assert play.results() == {"a1b1c3"}
+    table = {"x": [1, 2], "z": [1, 2], "y": [1, 1]}
+    query = """SELECT A.name AS a, B.name AS b FROM A [RANGE 5 MINUTES], B [RANGE 5 MINUTES], R
+    WHERE A.k = B.k AND A.x = R.x AND A.x = R.z AND B.y = R.y"""
+    play = Play({"A": "k x", "B": "k y"}, query, table=table)
+    play.push(0, {"a1": (1, 1), "b1": (1, 1)})
+    assert play.results() == {"a1b1"}

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import millstream as ms
+from millstream.core.clock import ManualClock
 from millstream.operators.join_feedback import JoinFeedback
 from millstream.pipeline import Pipeline
 from tests.oracle.buckets import run_hosted
@@ -192,6 +193,25 @@ def test_a_watch_does_not_begin_while_its_owner_wakes_somebody(seed: int) -> Non
     case = make(random.Random(seed), "ABC")
     answer, _, _ = run(case, "SET feedback.trial = 20;", "((A B) C)")
     assert answer == case.expected()
+
+
+def test_what_sleeps_for_two_consumers_beside_silent_streams_is_let_go() -> None:
+    """a1 sleeps for want of C, a2 of D. When D moves on a1 goes, and with it all that sleeps for C, which is further behind: so does a2."""
+    session = ms.Session("local")
+    session.sql("SET feedback.trial = 0; SET join.tree = '(((A B) C) D)'; CREATE SINK Out WITH (connector = 'memory')")
+    for name, columns, ets in (("A", "k x y", ""), ("B", "k", ""), ("C", "x", "ETS NONE"), ("D", "y", "ETS ON DEMAND SKEW 15 SECONDS")):
+        shown = ", ".join(f"{column} BIGINT" for column in columns.split())
+        session.sql(f"CREATE STREAM {name} ({shown}, ts TIMESTAMP) TIMESTAMP BY ts ORDERED {ets} WITH (connector = 'list')")
+    windows = ", ".join(f"{name} [RANGE 10 SECONDS]" for name in "ABCD")
+    session.sql(f"INSERT INTO Out SELECT A.k FROM {windows} WHERE A.k = B.k AND A.x = C.x AND A.y = D.y")
+    live = ms.testing.Live(session, ManualClock(START))
+    for name, time, *values in (("B", 0, 7), ("C", 0, 1), ("D", 0, 1), ("A", 1, 1, 2, 1), ("C", 8, 1), ("A", 9, 1, 1, 2), ("C", 12, 9)):
+        live.clock.advance(max(0, START + 1_000_000 * time - live.clock.now()))
+        live.push(name, [(*values, START + 1_000_000 * time)])
+    assert sum(len(sleepers) for join in joins(live) for sleepers in join.asleep) == 2
+    for _ in range(3):
+        live.advance("1000 seconds")
+    assert live.state_rows == 0
 
 
 @pytest.mark.slow

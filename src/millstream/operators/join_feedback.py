@@ -10,7 +10,7 @@ of `a b`, and their result would never be made (paper 003 does not say how it ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -276,9 +276,9 @@ class JoinFeedback:
             self.marks.sift(pairs, stays, until, needed)
         return needed
 
-    def say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: tuple[str, ...]) -> None:
+    def say(self, command: str, consumer: JoinFeedback, batch: pa.RecordBatch, columns: Sequence[str] | Sequence[int]) -> None:
         assert self.listener is not None
-        rows = batch.select(list(columns)).to_pylist()
+        rows = batch.select(columns).to_pylist()
         if rows:
             self.listener(Message(command, consumer.number, self.number, tuple(dict.fromkeys(tuple(row.items()) for row in rows))))
 
@@ -335,19 +335,25 @@ class JoinFeedback:
 
     def forget(self) -> bool:
         """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
-        left, right = self.bounds()
-        bounds = (left, right, left)  # patterns expire by the left one of both tuples
-        gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.sleeping, bounds, strict=True)]
-        if any(gone):
-            self.epoch.turn()  # what was kept for them need not be
+        gone = self._forget_old()
+        while gone and self._forget_old():  # what has gone may have been all that sleeps for the consumer that is furthest behind
+            pass
         for link in self.links:
             if link is not None:
                 link.forget()
         moved = self.expire()
         if self.marks is not None and self.marks.forget():
-            gone.append(True)
+            gone = True
             self.epoch.turn()
-        return moved or (any(gone) and self.held)
+        return moved or (gone and self.held)
+
+    def _forget_old(self) -> bool:
+        left, right = self.bounds()
+        bounds = (left, right, left)  # patterns expire by the left one of both tuples
+        gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.sleeping, bounds, strict=True)]
+        if any(gone):
+            self.epoch.turn()  # what was kept for them need not be
+        return any(gone)
 
     def bounds(self) -> tuple[int, int]:
         """For each side: what expires before is of no use to anything that sleeps, nor is it if it sleeps. MAX_TIME where nothing does.

@@ -20,7 +20,7 @@ from millstream.feedback.watch import Watch
 from millstream.kernels import wanted as kernels
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Output
-from millstream.state.keys import hash_columns, hash_rows
+from millstream.state.keys import hash_columns
 from millstream.state.row_window import RowWindow
 
 if TYPE_CHECKING:
@@ -64,18 +64,21 @@ class Pattern:
         return tuple(name for where, name in self.columns if where == side)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for _, name in self.columns)
+    def different(self) -> list[int]:
+        """The places of columns that do not stand there before: one may be compared with two."""
+        return [place for place, column in enumerate(self.columns) if column not in self.columns[:place]]
 
     def values(self, pairs: Candidates) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([pairs.column(side, name) for side, name in self.columns], names=list(self.names))
+        names = [name for _, name in self.columns]
+        return pa.RecordBatch.from_arrays([pairs.column(side, name) for side, name in self.columns], names=names)
 
     def hashes(self, values: pa.RecordBatch) -> tuple[UInt64s, Bools]:
         return hash_columns(values.columns)[:2]
 
     def parts(self, values: pa.RecordBatch) -> tuple[Int64s, Int64s]:
         """The hashes of both sides by themselves."""
-        left, right = (hash_rows(values, self.of(side))[0].view(np.int64) for side in (LEFT, RIGHT))
+        places = [[place for place, (where, _) in enumerate(self.columns) if where == side] for side in (LEFT, RIGHT)]
+        left, right = (hash_columns([values.column(place) for place in chosen])[0].view(np.int64) for chosen in places)
         return left, right
 
 
@@ -126,7 +129,7 @@ class Marks:
             return
         self.producer.epoch.turn()
         if known is not None:
-            self.producer.say(MARK, self.owner, values.take(pa.array(asked[~wanted & ~known])), self.pattern.names)
+            self.producer.say(MARK, self.owner, values.take(pa.array(asked[~wanted & ~known])), self.pattern.different)
         spared = asked[~wanted]
         expiry = until[pairs.probes[spared]] if pairs.port == LEFT else self.rows[LEFT].expiries(pairs.rows[spared])
         bound = self.producer.needed(next(each for each in self.producer.downstream if each.owner is self.owner))[LEFT]
@@ -195,7 +198,7 @@ class Marks:
         """Make what is claimed."""
         for left, right in self.claimed():
             if self.producer.listener is not None:
-                self.producer.say(UNMARK, self.owner, self.pattern.values(stored(self.rows, left, right)), self.pattern.names)
+                self.producer.say(UNMARK, self.owner, self.pattern.values(stored(self.rows, left, right)), self.pattern.different)
             made = self.producer.remake(left, right, out)
             self.patterns.woken += made
             self.watch.wake(made, self.saves)
