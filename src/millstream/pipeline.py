@@ -35,9 +35,8 @@ from millstream.plan.bind import bind_insert, bind_query
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
-from millstream.plan.rules import Choices, rewrite
+from millstream.plan.rules import AS_IT_IS, AS_WRITTEN, IMPLIED, Choices, rewrite
 from millstream.plan.static import rows_of
-from millstream.plan.trees import WRITTEN
 from millstream.settings import Settings
 
 
@@ -104,8 +103,8 @@ class Pipeline:
         try:
             plans = [check(plan) for plan in rewrite(bound, choices)]
         except PlanProblem:
-            # In another order something might never be let go: then the one of FROM holds, or tells what is wrong.
-            plans = [check(plan) for plan in rewrite(bound, replace(choices, tree=WRITTEN))]
+            levels = tuple(_level(query, choices) for query in bound)
+            plans = [check(plan) for plan in rewrite(bound, replace(choices, levels=levels))]
         return [plan for plan in plans if isinstance(plan, nodes.Insert)]
 
     def graph(self) -> Graph:
@@ -149,6 +148,17 @@ class Pipeline:
 def explained(form: str, graph: Graph, settings: Settings) -> str:
     """A graph as text."""
     return explain_spark(graph) if form == "spark" else explain_graph(graph, Execution.of(settings), _rates)
+
+
+def _level(query: nodes.Insert, choices: Choices) -> int:
+    """How far to go so that nothing stays for ever; to the end where that does not help, which then tells what is wrong."""
+    for level in (AS_IT_IS, IMPLIED):
+        try:
+            check(*rewrite([query], replace(choices, levels=(level,))))
+            return level
+        except PlanProblem:
+            continue
+    return AS_WRITTEN
 
 
 def _rates(stream: Stream) -> Rates | None:

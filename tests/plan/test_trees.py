@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from millstream.errors import TypeProblem
 from millstream.plan import trees
 from millstream.plan.trees import Tree
+from tests.plan.kit import pipeline
 
 NAMES = "ABCDEFGH"
 
@@ -56,8 +57,9 @@ def test_property_a_tree_that_is_written_is_read_as_it_was(drawn: object) -> Non
         ("((A B) X)", "`X` is none of its streams"),
         ("((A B) B)", "each stream once"),
         ("((A B C))", "two inputs"),
-        ("(A (B C)", "two inputs, in parentheses"),
-        ("((A B) C", "two inputs, in parentheses"),
+        ("(A (B C)", r"a `\)` is missing"),
+        ("((A B) C", r"a `\)` is missing"),
+        ("(A B (C))", "two inputs, in parentheses"),
         ("((A B) C) (", "more behind"),
         ("(A (B )) C", "two inputs"),
         ("((A B)", "ends too early"),
@@ -67,6 +69,13 @@ def test_wrong_trees_are_told(text: str, why: str) -> None:
     with pytest.raises(TypeProblem, match=why) as told:
         trees.parse_tree(text, "ABC")
     assert "1 A, 2 B, 3 C" in str(told.value)
+
+
+@pytest.mark.parametrize(("text", "why"), [("()", "two inputs"), ("((1 2) (3 4)) 5", "more behind"), ("((A B) C", r"a `\)` is missing")])
+def test_what_is_no_tree_is_told_though_no_join_has_so_many_streams(text: str, why: str) -> None:
+    query = f"SET join.tree = '{text}'; INSERT INTO Out SELECT k FROM A"
+    with pytest.raises(TypeProblem, match=f"is not a tree: .*{why}"):
+        pipeline().add_text(query)
 
 
 def test_of_two_streams_of_one_name_the_place_tells_which() -> None:

@@ -52,10 +52,13 @@ def count(text: str) -> int:
     return sum(token not in "()" for token in _TOKEN.findall(text))
 
 
-def parse_tree(text: str, names: Sequence[str]) -> Tree:
-    """`((A B) (C D))`: each stream of FROM once, by its name or, where that is not clear, its place counted from 1."""
+def parse_tree(text: str, names: Sequence[str] | None) -> Tree:
+    """`((A B) (C D))`: each stream of FROM once, by its name or, where that is not clear, its place counted from 1.
+
+    Without names whatever stands there counts as a stream, to see whether it is a tree at all.
+    """
     tokens = _TOKEN.findall(text)
-    place = 0
+    place, places = 0, iter(range(len(tokens)))
 
     def tree() -> Tree:
         nonlocal place
@@ -65,9 +68,11 @@ def parse_tree(text: str, names: Sequence[str]) -> Tree:
         if token == ")":
             raise _wrong(text, "a join has two inputs", names)
         if token != "(":
-            return _leaf(text, token, names)
+            return next(places) if names is None else _leaf(text, token, names)
         both = tree(), tree()
-        if place == len(tokens) or tokens[place] != ")":
+        if place == len(tokens):
+            raise _wrong(text, "a `)` is missing", names)
+        if tokens[place] != ")":
             raise _wrong(text, "a join has two inputs, in parentheses", names)
         place += 1
         return both
@@ -75,7 +80,7 @@ def parse_tree(text: str, names: Sequence[str]) -> Tree:
     found = tree()
     if place < len(tokens):
         raise _wrong(text, "there is more behind its end", names)
-    if sorted(leaves(found)) != list(range(len(names))):
+    if names is not None and sorted(leaves(found)) != list(range(len(names))):
         raise _wrong(text, "it must have each stream once", names)
     return found
 
@@ -89,7 +94,9 @@ def _leaf(text: str, token: str, names: Sequence[str]) -> int:
     return found[0]
 
 
-def _wrong(text: str, why: str, names: Sequence[str]) -> TypeProblem:
+def _wrong(text: str, why: str, names: Sequence[str] | None) -> TypeProblem:
+    if names is None:
+        return TypeProblem(f"join.tree = '{text}' is not a tree: {why}", hint="write one such as '((A B) (C D))'")
     known = ", ".join(f"{n + 1} {name}" for n, name in enumerate(names))
     return TypeProblem(f"join.tree = '{text}' does not fit a join of {len(names)} streams: {why}", hint=f"the streams are {known}")
 

@@ -15,6 +15,8 @@ from millstream.plan.rules.recognise_joins import recognise_joins
 from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.rules.unify_columns import unify_columns
 
+AS_IT_IS, IMPLIED, AS_WRITTEN = range(3)
+"""Levels: nothing is done for it; times move on also by bands that follow from others; and streams are joined as they stand in FROM."""
 Rule = Callable[[Sequence[Node], "Choices"], list[Node]]
 
 
@@ -26,8 +28,8 @@ def each(rule: Callable[[Node], Node]) -> Rule:
 RULES: tuple[Rule, ...] = (
     each(recognise_windows),
     each(push_predicates),
-    lambda plans, choices: [order_joins(plan, tree=choices.tree, rates_of=choices.rates_of) for plan in plans],
-    each(recognise_joins),
+    lambda plans, choices: [order_joins(plan, tree=choices.tree_of(n), rates_of=choices.rates_of) for n, plan in enumerate(plans)],
+    lambda plans, choices: [recognise_joins(plan, implied=choices.level(n) != AS_IT_IS) for n, plan in enumerate(plans)],
     each(unify_columns),
     lambda plans, choices: prune_columns(plans, in_order=choices.in_order),  # over all plans, so that parts they share stay equal
     each(merge_projections),
@@ -43,6 +45,14 @@ class Choices:
     tree: str = trees.AUTO
     """How streams are joined two at a time."""
     rates_of: RatesOf = lambda stream: None
+    levels: tuple[int, ...] = ()
+    """For each plan, how far to go so that all that it keeps is let go some day."""
+
+    def level(self, place: int) -> int:
+        return self.levels[place] if self.levels else AS_IT_IS
+
+    def tree_of(self, place: int) -> str:
+        return trees.WRITTEN if self.level(place) == AS_WRITTEN else self.tree
 
 
 def rewrite(plans: Sequence[Node], choices: Choices = Choices()) -> list[Node]:  # noqa: B008 (it is frozen)

@@ -32,8 +32,10 @@ PASSING = 1 / 3
 def order_joins(plan: Node, *, tree: str = trees.AUTO, rates_of: RatesOf = lambda stream: None) -> Node:
     if tree == trees.WRITTEN:
         return plan
-    if tree not in trees.SHAPES and "(" not in tree:
-        raise NameProblem.unknown("join.tree", tree, trees.SHAPES)
+    if tree not in trees.SHAPES:
+        if "(" not in tree:
+            raise NameProblem.unknown("join.tree", tree, trees.SHAPES)
+        trees.parse_tree(tree, None)
     return bottom_up(plan, partial(_change, tree=tree, rates_of=rates_of))
 
 

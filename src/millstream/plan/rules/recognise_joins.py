@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,6 +13,7 @@ from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
 from millstream.plan.nodes import Band, Join, Node, Project
+from millstream.plan.rules.implied_bands import implied_bands
 from millstream.plan.rules.transform import bottom_up, columns_of
 from millstream.plan.scope import column
 
@@ -19,11 +21,12 @@ from millstream.plan.scope import column
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
 
 
-def recognise_joins(plan: Node) -> Node:
-    return bottom_up(plan, _change)
+def recognise_joins(plan: Node, *, implied: bool = False) -> Node:
+    """With `implied` bands that follow from others are there as well: times further apart move on by them."""
+    return bottom_up(plan, partial(_change, implied=implied))
 
 
-def _change(node: Node) -> Node:
+def _change(node: Node, *, implied: bool) -> Node:
     if not isinstance(node, Join):
         return node
     keys, bands, rest = list(node.keys), list(node.bands), []
@@ -44,6 +47,8 @@ def _change(node: Node) -> Node:
             right, second = _with_column(right, b, taken)
             bands.append(Band(first, second, 0, 0))
     bands = _merged(bands)
+    if implied and node.kind == "inner":
+        bands += implied_bands(left, right, bands)
     return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=(*bands, *_latest(node, bands)))
 
 
