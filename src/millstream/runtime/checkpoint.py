@@ -89,7 +89,7 @@ class Checkpoint:
             return
         if self.known["fingerprint"] != facts.fingerprint:
             changed = facts.difference(self.known["facts"])
-            hint = f"{ANEW}, or run the query it was made with"
+            hint = f"{ANEW}, or run the query it was made with, under the same settings (`join.tree` and others change the operators)"
             raise PlanProblem(f"the checkpoint {self.path} belongs to another query: {changed}", hint=hint)
         begun = _last(self.path, "commits") >= 0
         for staging in results:
