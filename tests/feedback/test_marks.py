@@ -12,6 +12,7 @@ import pyarrow as pa
 from millstream.feedback.nodes import Node
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import Watch
+from millstream.operators.join_links import Epoch
 from millstream.operators.join_marks import PATTERN, Marks, Pattern
 from millstream.state.keys import hash_columns, hash_rows
 from millstream.state.row_window import RowWindow
@@ -44,7 +45,7 @@ def marks_of(rows: list[tuple[int, int]], others: list[tuple[int, int]]) -> Mark
         windows.append(window)
     watch = Watch(Node(("x", "y"), ("x", "y"), 2), 1, 0)
     pattern = Pattern(watch, ((0, "x"), (1, "y")))
-    join = SimpleNamespace(rows=tuple(windows), patterns=Sleepers(PATTERN, False))
+    join = SimpleNamespace(rows=tuple(windows), patterns=Sleepers(PATTERN, False), epoch=Epoch())
     return Marks(pattern, join, join)  # type: ignore[arg-type]
 
 

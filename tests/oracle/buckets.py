@@ -37,6 +37,8 @@ class Host:
         """Units of each stream."""
         self.chance = chance
         self.stages: dict[Place, HostedStage] = {}
+        self.elsewhere: dict[Place, HostedStage] = {}
+        """Other workers that have had a bucket."""
         self.written: dict[Place, list[bytes]] = {}
         self.writers: dict[int, Any] = {}
         self._open()
@@ -55,7 +57,7 @@ class Host:
         program = self.program.changed(launch.graph, sources, (), Execution.of(launch.settings))
         self.program = pickle.loads(pickle.dumps(program))
         self.taken = {name: self.taken.get(name, 0) for name, _ in sources}
-        stages, self.stages = self.stages, {}
+        stages, self.stages, self.elsewhere = self.stages, {}, {}
         for place, old in stages.items():
             if self.chance.random() < 0.5:
                 self.stages[place] = self.program.stage(*place)
@@ -106,11 +108,13 @@ class Host:
         assert not any(outcome.packets for outcome in outcomes)
 
     def _step(self, place: Place, packets: list[Packet]) -> Outcome:
-        stage = self.stages.get(place)
-        if stage is None or self.chance.random() < 0.3:
+        stage, fate = self.stages.get(place), self.chance.random()
+        if stage is None or fate < 0.3:
             stage = self.stages[place] = self.program.stage(*place)
             if self.written.get(place):
                 stage.restore(self.written[place])
+        elif fate < 0.4:
+            stage = self._moved(place, stage)
         outcome = stage.run(packets)
         written = self.written.setdefault(place, [])
         # A journal of a few bytes is never worn; here the oldest segments are dropped by chance.
@@ -120,6 +124,17 @@ class Host:
             written.append((number, changes.data))
             self.written[place] = [segment for segment in written if segment[0] >= changes.since]
         return outcome
+
+    def _moved(self, place: Place, stage: HostedStage) -> HostedStage:
+        """As from one worker to another, which may have had that bucket before; the first one keeps what is no state."""
+        vars(stage.ledger).pop("worn", None)
+        contents = pickle.loads(pickle.dumps(stage.contents()))
+        stage.restore(())
+        other = self.elsewhere.pop(place, None)
+        self.elsewhere[place] = stage
+        self.stages[place] = self.program.stage(*place) if other is None else other
+        self.stages[place].adopt(contents)
+        return self.stages[place]
 
     def _deliver(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:

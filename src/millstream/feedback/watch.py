@@ -152,6 +152,10 @@ class Watch:
     def changes(self, number: int = 0, since: int = 0) -> Segment | None:
         return None
 
+    def refresh(self) -> None:
+        """Who is there and who sleeps may have changed."""
+        self.counted &= self.resting
+
     def restore(self, segments: Segments) -> None:
         self.wanted.clear()
         self.sleepers = 0

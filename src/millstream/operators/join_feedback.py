@@ -87,6 +87,13 @@ class JoinFeedback:
         """All that is held back here: tuples of both inputs, and the patterns of pairs."""
         return (*self.asleep, self.patterns)
 
+    def refresh(self) -> None:
+        """State has become something else: what was known of it is found out anew."""
+        if self.marks is not None:
+            self.marks.rest()
+        self.waits, self.woke = Waits(self), True
+        self.epoch.stir()
+
     # -- as a consumer --------------------------------------------------------------------------------------------
 
     def ready(self) -> list[Watch]:
@@ -194,9 +201,8 @@ class JoinFeedback:
         link = self.links[self.fed]
         assert link is not None
         watches = self.ready()
-        held = [sleepers for holder in self.holders() for sleepers in holder.sleeping]
-        sleeping = any(len(sleepers) for sleepers in held)  # also for others, which may hold this up
-        if sleeping or self.woke:
+        sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.sleeping)
+        if sleeping or self.woke:  # also for others, which may hold this up
             self.woke = sleeping
             link.forget()
             self.count(*(watch for watch in watches if watch.wanted.asleep > 1024 + 4 * watch.sleepers))
@@ -308,10 +314,8 @@ class JoinFeedback:
 
     def holds(self, port: int, punctuation: Punctuation) -> bool:
         """Whether a tuple that sleeps is one of those that are promised not to come; linear promises are known not to speak of them."""
-        if punctuation.is_linear:
-            return False
-        if punctuation.is_end:
-            return bool(len(self.asleep[port]) or len(self.patterns))
+        if punctuation.is_linear or punctuation.is_end:
+            return punctuation.is_end and bool(len(self.asleep[port]) or len(self.patterns))
         return len(self.asleep[port]) > 0 and bool(punctuation.matches(self.asleep[port].all()).any())
 
     def hold(self, port: int, punctuation: Punctuation) -> None:
@@ -335,16 +339,14 @@ class JoinFeedback:
 
     def forget(self) -> bool:
         """Consumers have moved on: let go what sleeps and is too old by now, here and above. Tells whether a promise may follow."""
-        gone = self._forget_old()
-        while gone and self._forget_old():  # what has gone may have been all that sleeps for the consumer that is furthest behind
-            pass
+        gone = False
+        while self._forget_old():  # what has gone may have been all that sleeps for the consumer that is furthest behind
+            gone = True
         for link in self.links:
             if link is not None:
                 link.forget()
         moved = self.expire()
-        if self.marks is not None and self.marks.forget():
-            gone = True
-            self.epoch.turn()
+        gone |= self.marks is not None and self.marks.forget()
         return moved or (gone and self.held)
 
     def _forget_old(self) -> bool:

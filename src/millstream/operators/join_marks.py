@@ -237,6 +237,7 @@ class Marks:
         if not len(self.patterns) or all(len(window) for window in self.rows):
             return False
         self.rest()
+        self.producer.epoch.turn()
         return self.patterns.expired(MAX_TIME) is not None
 
     def rest(self) -> None:

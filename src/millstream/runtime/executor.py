@@ -90,8 +90,10 @@ class Executor:
     def refresh(self) -> None:
         """State has become something else, all at once."""
         for operator in self.operators.values():
+            for watch in (*operator.watches, *(() if operator.feedback is None else operator.feedback.watches)):
+                watch.refresh()
             if operator.feedback is not None:
-                operator.feedback.epoch.stir()
+                operator.feedback.refresh()
 
     def plan(self, execution: Execution, strategies: Mapping[int, str] | None = None) -> None:
         """Other strategies and break points; between any two steps."""
