@@ -39,7 +39,8 @@ def marks_of(rows: list[tuple[int, int]], others: list[tuple[int, int]]) -> Mark
     windows = []
     for name, values in (("x", rows), ("y", others)):
         batch = pa.record_batch({"k": pa.array([k for k, _ in values], pa.int64()), name: pa.array([v for _, v in values], pa.int64())})
-        window = RowWindow(batch.schema, keys=("k",), numbered=True)
+        window = RowWindow(batch.schema, keys=("k",))
+        window.number()
         always = np.zeros(len(values), dtype=np.int64)
         window.insert(batch, hash_rows(batch, ("k",))[0], always, always, always + 100)
         windows.append(window)
@@ -119,7 +120,7 @@ def test_after_a_restart_arrivals_are_numbered_behind_the_patterns() -> None:
     marks.leave(hashes, parts, np.array([10]), 0)
     for window in marks.rows:
         window._next_serial = 0
-    marks.rest()
+    marks.refresh()
     assert marks.now == 7
 
 

@@ -46,7 +46,8 @@ class JoinFeedback:
     config: Join
     rows: tuple[RowWindow, RowWindow]
     registers: Registers
-    mark: Callable[[int, str | None], int]
+    progress: Callable[[int, str | None], int]
+    """How far an input has moved on, by one of its columns."""
     arrive: Callable[[int, pa.RecordBatch, Output], None]
     remake: Callable[[Int64s, Int64s, Output], int]
     """The pairs of rows of both windows."""
@@ -90,7 +91,7 @@ class JoinFeedback:
     def refresh(self) -> None:
         """State has become something else: what was known of it is found out anew."""
         if self.marks is not None:
-            self.marks.rest()
+            self.marks.refresh()
         self.waits, self.woke = Waits(self), True
         self.epoch.stir()
 
@@ -118,7 +119,7 @@ class JoinFeedback:
             watch.sleepers = len(asleep)
             watch.wanted.ask(np.unique(asleep))
             for marks in self._marks(watch):
-                marks.rest()
+                marks.refresh()
         self.epoch.stir()
 
     def _sleeping(self, watch: Watch) -> UInt64s:
@@ -215,9 +216,9 @@ class JoinFeedback:
         found: dict[str, int] = {}
         for band in self.config.moving:
             if self.fed == LEFT and band.high is not None:
-                found[band.left] = max(found.get(band.left, MIN_TIME), shift(self.mark(RIGHT, band.right), -band.high))
+                found[band.left] = max(found.get(band.left, MIN_TIME), shift(self.progress(RIGHT, band.right), -band.high))
             elif self.fed == RIGHT and band.low is not None:
-                found[band.right] = max(found.get(band.right, MIN_TIME), shift(self.mark(LEFT, band.left), band.low))
+                found[band.right] = max(found.get(band.right, MIN_TIME), shift(self.progress(LEFT, band.left), band.low))
         for each in self._holding():
             least = self._least(each)
             found = {name: min(bound, least[name]) for name, bound in found.items()}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.messages import MARK, UNMARK
 from millstream.feedback.watch import Watch
-from millstream.kernels import wanted as kernels
+from millstream.kernels import patterns as kernels
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Output
 from millstream.state.keys import hash_columns
@@ -75,7 +75,7 @@ class Pattern:
     def hashes(self, values: pa.RecordBatch) -> tuple[UInt64s, Bools]:
         return hash_columns(values.columns)[:2]
 
-    def parts(self, values: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+    def sides(self, values: pa.RecordBatch) -> tuple[Int64s, Int64s]:
         """The hashes of both sides by themselves."""
         places = [[place for place, (where, _) in enumerate(self.columns) if where == side] for side in (LEFT, RIGHT)]
         left, right = (hash_columns([values.column(place) for place in chosen])[0].view(np.int64) for chosen in places)
@@ -133,7 +133,7 @@ class Marks:
         spared = asked[~wanted]
         expiry = until[pairs.probes[spared]] if pairs.port == LEFT else self.rows[LEFT].expiries(pairs.rows[spared])
         bound = self.producer.needed(next(each for each in self.producer.downstream if each.owner is self.owner))[LEFT]
-        left, right = self.pattern.parts(values)
+        left, right = self.pattern.sides(values)
         needed[spared] = self.leave(hashes[spared], (left[spared], right[spared]), expiry, bound)
 
     def leave(self, hashes: UInt64s, parts: tuple[Int64s, Int64s], expiry: Int64s, bound: int) -> Bools:
@@ -225,7 +225,7 @@ class Marks:
                 same = self.pattern.hashes(values)[0].view(np.int64) == _of(taken, "pattern")[which[a]]
                 yield lefts[a[same]], rights[b[same]]
 
-    def parts(self) -> Iterator[pa.RecordBatch]:
+    def tuples(self) -> Iterator[pa.RecordBatch]:
         """The tuples of each side that have a part of some pattern."""
         patterns = self.patterns.all()
         for side, name in enumerate(("left", "right")):
@@ -241,14 +241,16 @@ class Marks:
         return self.patterns.expired(MAX_TIME) is not None
 
     def rest(self) -> None:
-        """What was known, or made to find tuples by, is not needed for some time, or true no longer.
-
-        After a restart numbers go on behind those that patterns know of: the tuples that had them may have gone unwritten.
-        """
+        """What was known, or made to find tuples by, is not needed for some time, or true no longer."""
         self._known = np.empty((0, 3), dtype=np.int64)
-        last = int(_of(self.patterns.all(), "since").max()) if len(self.patterns) else 0
         for window in self.rows:
             window.forget_chains()
+
+    def refresh(self) -> None:
+        """After a restart numbers go on behind those that patterns know of: the tuples that had them may have gone unwritten."""
+        self.rest()
+        last = int(_of(self.patterns.all(), "since").max()) if len(self.patterns) else 0
+        for window in self.rows:
             window.count_from(last)
 
 
@@ -267,10 +269,11 @@ def _equal(left: UInt64s, right: UInt64s) -> Iterator[tuple[Int64s, Int64s]]:
     order = np.argsort(right, kind="stable")
     first, last = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
     counts = last - first
+    ends = np.cumsum(counts)
     begin = 0
     while begin < len(left):
-        ends = np.cumsum(counts[begin:])
-        stop = begin + max(1, int(np.searchsorted(ends, _CHUNK, "right")))
+        before = ends[begin - 1] if begin else 0
+        stop = max(begin + 1, int(np.searchsorted(ends, before + _CHUNK, "right")))
         chosen = counts[begin:stop]
         a = np.repeat(np.arange(begin, stop), chosen)
         within = np.arange(len(a)) - np.repeat(np.cumsum(chosen) - chosen, chosen)

@@ -31,10 +31,10 @@ class Waits:
             return
         other = RIGHT if join.fed == LEFT else LEFT
         hurry = any(holder.held for holder in join.holders())
-        reached = [join.mark(other, ending) >= aim for ending, aim in self._aims.items()]
+        reached = [join.progress(other, ending) >= aim for ending, aim in self._aims.items()]
         if hurry or not reached or any(reached):
             ends = self._latest(min if hurry else max)
-            kept = {ending: aim for ending, aim in self._aims.items() if join.mark(other, ending) < aim}
+            kept = {ending: aim for ending, aim in self._aims.items() if join.progress(other, ending) < aim}
             self._aims = {ending: min(kept.get(ending, end), end) for ending, end in ends.items()}
         yield from (Due(other, ending, aim) for ending, aim in self._aims.items())
 
@@ -62,4 +62,4 @@ def _held_back(holder: JoinFeedback) -> Iterator[pa.RecordBatch]:
     """The tuples that sleep, and those whose pairs are not made."""
     yield from (sleepers.all() for sleepers in holder.asleep if len(sleepers))
     if holder.marks is not None and len(holder.patterns):
-        yield from (tuples for tuples in holder.marks.parts() if tuples.num_rows)
+        yield from (tuples for tuples in holder.marks.tuples() if tuples.num_rows)

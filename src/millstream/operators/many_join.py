@@ -9,13 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.operators.contract import Config, Due, Needs, Operator
+from millstream.plan.bands import reach
 from millstream.plan.nodes import Band
 
 FIXED, ADAPTIVE = "m-join", "eddy"
-
-
-FAR = 1 << 61
-"""Beyond all times that there are: sums of distances stay within 64 bits."""
 
 
 def gone(time: str) -> str:
@@ -63,20 +60,8 @@ class ManyJoin(Config):
 
     @cached_property
     def reach(self) -> dict[tuple[str, str], int]:
-        """How far the second of two times lies behind the first at most, in every result: by the bands, and what follows from them."""
-        found: dict[tuple[str, str], int] = {}
-        times = dict.fromkeys(name for band in self.bands for name in (band.left, band.right))
-        for band in self.bands:
-            for pair, end in (((band.left, band.right), band.high), ((band.right, band.left), None if band.low is None else -band.low)):
-                if end is not None:
-                    found[pair] = min(found.get(pair, end), end)
-        for middle in times:
-            for one in times:
-                for other in times:
-                    if one != other and (one, middle) in found and (middle, other) in found:
-                        way = max(-FAR, min(FAR, found[one, middle] + found[middle, other]))
-                        found[one, other] = min(found.get((one, other), way), way)
-        return found
+        """How far the second of two times lies behind the first at most, in every result."""
+        return reach(self.bands)
 
     @cached_property
     def axes(self) -> tuple[str | None, ...]:

@@ -36,8 +36,8 @@ class RunningJoin(Operator):
         self.empty = empty_batch(config.schema)
         self.registers = Registers(journal=journal)
         self.rows = (
-            RowWindow(config.left, keys=config.left_keys or None, journal=journal, indexed=config.indexed, numbered=config.feedback),
-            RowWindow(config.right, keys=config.right_keys or None, journal=journal, indexed=config.indexed, numbered=config.feedback),
+            RowWindow(config.left, keys=config.left_keys or None, journal=journal, indexed=config.indexed),
+            RowWindow(config.right, keys=config.right_keys or None, journal=journal, indexed=config.indexed),
         )
         self.promises = JoinPromises(config, self.registers, self.rows)
         # Tuples without a partner are results, which time must let go.

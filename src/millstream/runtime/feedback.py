@@ -130,12 +130,12 @@ def _behind(owner: JoinFeedback, link: Link, consumer: JoinFeedback) -> None:
 
 def _bounded(owner: JoinFeedback) -> bool:
     """Whether the time of the input that is not fed lets go of everything that may sleep, and of all that is kept for it."""
-    real, owner.mark = owner.mark, lambda side, attribute: 0
+    real, owner.progress = owner.progress, lambda side, attribute: 0
     try:
         holders = [(holder, each) for holder in owner.holders() for each in holder.downstream if each.owner is owner]
         return all(min(holder.needed(each)) > MIN_TIME for holder, each in holders)
     finally:
-        owner.mark = real
+        owner.progress = real
 
 
 def _ask(owner: JoinFeedback | None, watch: Watch, link: Link, columns: tuple[str, ...]) -> bool:
@@ -169,6 +169,8 @@ def _mark(owner: JoinFeedback | None, watch: Watch, producer: JoinFeedback, name
         return True
     if producer.marks is not None or producer.config.algorithm != WINDOW:
         return False
+    for window in producer.rows:
+        window.number()
     producer.marks = Marks(pattern, producer, owner)
     return True
 

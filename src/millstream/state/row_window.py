@@ -46,19 +46,18 @@ class RowWindow:
         also: Sequence[tuple[str, ...]] = (),
         journal: bool = False,
         indexed: bool = True,
-        numbered: bool = False,
     ) -> None:
         """`keys` are the columns whose `hash_columns` the hashes are; where they are given, the journal leaves the hashes out.
 
         `also` are columns by which rows are to be found, too. Without an index a probe looks at every row that time has left
-        in reach (nested loops). Each row has a number for ever if it is to be `numbered`, or to stand in a journal.
+        in reach (nested loops).
         """
         self.schema = schema
         self._key_columns = keys
         self._also = tuple(also)
         self._indexed = indexed
         self._journal = journal
-        self._numbered = numbered or journal
+        self._numbered = journal
         self._next_serial = 0
         self._clear()
 
@@ -175,6 +174,13 @@ class RowWindow:
         if self._journal:
             self._homes[rows] = _STALE
             self._stale = True
+
+    def number(self) -> None:
+        """From now on each row has a number that stays; in a journal it has one in any case."""
+        if not self._numbered:
+            self._numbered = True
+            self._serials = np.arange(self._next_serial, self._next_serial + len(self._alive))
+            self._next_serial += self._top
 
     def numbers(self, rows: Int64s) -> Int64s:
         """Later rows have higher ones."""

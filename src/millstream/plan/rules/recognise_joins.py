@@ -12,8 +12,8 @@ from millstream.core.types import INTERVAL, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
+from millstream.plan.bands import implied_bands
 from millstream.plan.nodes import Band, Join, Node, Project
-from millstream.plan.rules.implied_bands import implied_bands
 from millstream.plan.rules.transform import bottom_up, columns_of
 from millstream.plan.scope import column
 
