@@ -306,6 +306,7 @@ def test_what_was_refused_stays_refused_and_variables_stay_as_they_were(
     assert not (place / "elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_the_only_reader_of_a_stream_is_replaced_on_spark(place: Path, spark: object) -> None:
     """It goes on where it is, and what was promised is known: a tuple of a minute that is over opens no window."""
     with running(place, "spark") as control:
@@ -320,6 +321,7 @@ def test_the_only_reader_of_a_stream_is_replaced_on_spark(place: Path, spark: ob
     assert told(place, "counts") == counts(range(1)) + counts(range(2, 3))
 
 
+@pytest.mark.slow
 def test_operators_keep_their_counts_on_spark(place: Path, spark: object) -> None:
     seen: list[Status] = []
     session = ms.Session("spark", "local[2]")

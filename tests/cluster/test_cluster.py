@@ -29,6 +29,7 @@ def test_a_master_that_does_not_answer_is_one_line(place: Path) -> None:
     assert done.err.splitlines() == ["starting Spark ...", last]
 
 
+@pytest.mark.slow
 def test_a_wrong_master_is_one_line(place: Path) -> None:
     done = run(place, "--master", "sparkle")
     assert done.code == 1

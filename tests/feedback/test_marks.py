@@ -23,15 +23,15 @@ from tests.feedback.test_paper import Play
 def test_random_joins_leave_pairs_and_make_some_of_them_later() -> None:
     """Or the property tests would say nothing about them."""
     spared = made = 0
-    for seed in range(40):
+    for seed in range(20):
         case = make(random.Random(seed), "ABC")
         case = replace(case, edges=(("A", "B"), ("A", "C"), ("B", "C")))
         answer, _, live = run(case, "SET feedback.trial = 0;", "((A B) C)")
         assert answer == case.expected()
         spared += sum(join.patterns.slept for join in joins(live))
         made += sum(join.patterns.woken for join in joins(live))
-    assert spared > 100
-    assert 20 < made < spared
+    assert spared > 50
+    assert 10 < made < spared
 
 
 def marks_of(rows: list[tuple[int, int]], others: list[tuple[int, int]]) -> Marks:

@@ -98,6 +98,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_silent_stream_holds_nobody_up_and_an_idle_run_runs_nothing(spark: object, place: Path) -> None:
     write(place / "slow", "0", time.time())
     write(place / "fast", "0", time.time())

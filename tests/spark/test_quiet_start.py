@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from millstream.pipeline import Pipeline
@@ -17,6 +18,7 @@ from millstream.runtime.runs import run_spark
 from millstream.runtime.status import Status
 
 
+@pytest.mark.slow
 def test_a_watched_directory_that_is_empty_at_first(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     pipeline = Pipeline()

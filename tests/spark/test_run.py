@@ -43,7 +43,7 @@ def run(spark: Any, place: Path, sink: Any, watch: bool = False, **settings: Any
     return run_program(program, spark=spark, **{"units_per_batch": 2, **settings})
 
 
-@pytest.mark.parametrize(("stages", "buckets"), [(1, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize(("stages", "buckets"), [(2, 3), *(pytest.param(1, buckets, marks=pytest.mark.slow) for buckets in (1, 3))])
 def test_right_answer_in_memory(spark, words: Path, stages: int, buckets: int) -> None:
     sink = toy.MemorySink()
     seen = []
@@ -110,8 +110,8 @@ def test_a_commit_that_fails_is_replayed(spark, words: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("word", "kind", "said"),
     [
-        ("boom", DataProblem, "boom; use another word"),  # in a stage
-        ("unreadable", DataProblem, "an unreadable word"),  # in the source
+        pytest.param("boom", DataProblem, "boom; use another word", marks=pytest.mark.slow),  # in a stage
+        pytest.param("unreadable", DataProblem, "an unreadable word", marks=pytest.mark.slow),  # in the source
         ("crash", MillstreamError, "the query failed on Spark: RuntimeError: crashed in a stage"),
     ],
 )

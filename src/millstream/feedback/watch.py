@@ -13,12 +13,12 @@ from millstream.kernels.compiled import Bools, UInt64s
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_rows
 
-ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 150.0
+ASKING, SLEEPING, WAKING, CALL = 0.15, 0.75, 1.5, 800.0
 """What it costs to ask about a tuple, to let it sleep and to wake it, and each time to ask or count at all, be it for one tuple:
 measured by what it costs to make a partial result among many, to try it on and to store it, which is about a third of a microsecond."""
 SMALL = 64
 """A trial of blocks as small as this is over sooner."""
-LOSS, SOME = 600.0, 256
+LOSS, SOME = 1000.0, 256
 """What a trial may cost more than it saves: it is over then, if there were some tuples to tell by."""
 PAUSE = 8
 """Doublings of a pause at most."""

@@ -17,7 +17,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
@@ -26,6 +25,7 @@ from millstream.feedback.work import Work
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Container, Output
 from millstream.operators.join import Join
+from millstream.operators.join_held import Held
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.operators.join_marks import PATTERN, Candidates, Marks, Pattern
 from millstream.operators.join_promises import shift
@@ -35,8 +35,9 @@ from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
 LEFT, RIGHT = 0, 1
-_HELD = ("held 0", "held 1")
 _ALL = (MAX_TIME, MAX_TIME)
+LOOKS = 300
+"""Stored tuples that are looked at in the time in which a result is made."""
 
 
 @dataclass
@@ -78,6 +79,7 @@ class JoinFeedback:
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self.work = Work()
         self.waits = Waits(self)
+        self.held = Held(self.registers, self.asleep, self.patterns)
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -178,10 +180,18 @@ class JoinFeedback:
         return max(asking, default=0.0)
 
     def makes(self, owner: JoinFeedback) -> float:
-        """Results of a tuple here, and theirs in turn on the way to a consumer: those that are not made when it sleeps."""
+        """What is not made when a tuple sleeps: its results here, and theirs in turn on the way to a consumer."""
+        return self.looks + self.work.each(unknown=1.5 * SLEEPING) * (1 + self.beyond(owner))
+
+    def beyond(self, owner: JoinFeedback) -> float:
+        """The same for a result of this join, on its way to a consumer."""
         behind = next(each.consumer for each in self.downstream if each.owner is owner)
-        own = self.work.each(unknown=1.5 * SLEEPING)
-        return own if behind is owner else own * (1 + behind.makes(owner))
+        return behind.looks if behind is owner else behind.makes(owner)
+
+    @property
+    def looks(self) -> float:
+        """What is looked at for a tuple that comes, by nested loops, measured by what it costs to make a result."""
+        return 0 if self.config.indexed else max(len(window) for window in self.rows) / LOOKS
 
     def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
         """Tuples of one side have gone, or were not kept."""
@@ -313,29 +323,6 @@ class JoinFeedback:
         if self.marks is not None and self.marks.watch is watch:
             self.marks.unmark(out)
 
-    def holds(self, port: int, punctuation: Punctuation) -> bool:
-        """Whether a tuple that sleeps is one of those that are promised not to come; linear promises are known not to speak of them."""
-        if punctuation.is_linear or punctuation.is_end:
-            return punctuation.is_end and bool(len(self.asleep[port]) or len(self.patterns))
-        return len(self.asleep[port]) > 0 and bool(punctuation.matches(self.asleep[port].all()).any())
-
-    def hold(self, port: int, punctuation: Punctuation) -> None:
-        """Keep a promise back until it is true of what sleeps, too."""
-        self.registers[_HELD[port]] = (*self.registers.get(_HELD[port], ()), punctuation)
-
-    @property
-    def held(self) -> bool:
-        return bool(self.registers.get(_HELD[0]) or self.registers.get(_HELD[1]))
-
-    def released(self) -> Iterator[tuple[int, Punctuation]]:
-        """Promises that are true by now."""
-        for port, name in enumerate(_HELD):
-            kept: tuple[Punctuation, ...] = self.registers.get(name, ())
-            ready = [p for p in kept if not self.holds(port, p)]
-            if ready:
-                self.registers[name] = tuple(p for p in kept if p not in ready)
-            yield from ((port, p) for p in ready)
-
     # -- how long something may still be needed -------------------------------------------------------------------
 
     def forget(self) -> bool:
@@ -348,7 +335,7 @@ class JoinFeedback:
                 link.forget()
         moved = self.expire()
         gone |= self.marks is not None and self.marks.forget()
-        return moved or (gone and self.held)
+        return moved or (gone and bool(self.held))
 
     def _forget_old(self) -> bool:
         left, right = self.bounds()

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 PATTERN = pa.schema([("pattern", pa.int64()), ("left", pa.int64()), ("right", pa.int64()), ("since", pa.int64())])
 """The hashes of values that pairs are not made of: of all, and of each side's; and the first arrival."""
 LEFT, RIGHT = 0, 1
-LOOKS = 300
-"""Stored tuples that are looked at in the time in which a result is made."""
 _CHUNK = 1 << 18
 
 
@@ -100,12 +98,9 @@ class Marks:
 
     @property
     def saves(self) -> float:
-        """What is saved by a result that is not made: half of what it costs by a table of hashes, as its parts are looked at nevertheless;
-        what its consumer would look at without one; and its own results in turn."""
-        behind = next(each.consumer for each in self.producer.downstream if each.owner is self.owner)
-        looks = 0 if behind.config.indexed else max(len(window) for window in behind.rows)
-        own = 0.5 + looks / LOOKS
-        return own if behind is self.owner else own + behind.makes(self.owner)
+        """What is saved by a result that is not made: half of what it costs, as its parts are looked at nevertheless, and what it makes
+        in turn."""
+        return 0.5 + self.producer.beyond(self.owner)
 
     def begins(self, tuples: int) -> bool:
         """Tuples are about to meet others: whether it is asked about their pairs, all of them or none."""

@@ -55,7 +55,7 @@ class RunningJoin(Operator):
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
         if self.feedback is not None and self.feedback.held:
-            for port, punctuation in self.feedback.released():
+            for port, punctuation in self.feedback.held.released():
                 self._punctuate(port, punctuation, out)
         next_port = self._next_port(inputs)
         if next_port is not None:
@@ -247,8 +247,8 @@ class RunningJoin(Operator):
     # -- punctuations ---------------------------------------------------------------------------------------------
 
     def _punctuate(self, port: int, punctuation: Punctuation, out: Output) -> None:
-        if self.feedback is not None and self.feedback.holds(port, punctuation):
-            self.feedback.hold(port, punctuation)
+        if self.feedback is not None and self.feedback.held.speaks_of(port, punctuation):
+            self.feedback.held.add(port, punctuation)
             for attribute in self.promises.times(port) if punctuation.is_end else ():
                 self._punctuate(port, Punctuation.linear(attribute, LAST_TIME), out)  # what sleeps is not waited for
             return
