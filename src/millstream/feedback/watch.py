@@ -19,7 +19,7 @@ measured by what it costs to make a partial result among many, to try it on and 
 SMALL = 64
 """A trial of blocks as small as this is over sooner."""
 LOSS, SOME = 1000.0, 256
-"""What a trial may cost more than it saves: it is over then, if there were some tuples to tell by."""
+"""What a trial may cost more than it saves: it is over then, if there were some tuples to tell by. Before it, some are looked at."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -124,9 +124,25 @@ class Watch:
         if makes > SLEEPING:
             self._settle()  # whom the last rest woke is not on this trial's account
             return True
-        self.pauses = min(self.pauses + 1, PAUSE)
-        self.left = self._pause
+        self._pass()
         return False
+
+    def worth(self, hashes: UInt64s, makes: float, tuples: int) -> bool:
+        """Whether a trial may earn what it costs, by how many of some tuples have no partner now; otherwise it goes on resting.
+
+        They are the first of so many. A short trial shows that by itself.
+        """
+        lonely = 1 - np.count_nonzero(self.wanted.there(hashes)) / max(len(hashes), 1)
+        if 0 < self.trial <= SOME or lonely * (makes - SLEEPING) > ASKING + 2 * CALL / tuples:  # asking, and counting at the consumer
+            return True
+        self.rest()
+        self._pass()
+        return False
+
+    def _pass(self) -> None:
+        """It was not even tried, so the pause may be short."""
+        self.pauses = min(self.pauses + 1, PAUSE)
+        self.left = min(self.tried, SOME) << (4 + self.pauses)
 
     def ask(self, hashes: UInt64s, makes: float) -> Bools:
         """Who has a partner; the others are to sleep, and do not make so many results each."""

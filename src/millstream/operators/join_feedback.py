@@ -20,7 +20,7 @@ import pyarrow as pa
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
-from millstream.feedback.watch import SLEEPING, Watch
+from millstream.feedback.watch import SLEEPING, SOME, Watch
 from millstream.feedback.work import Work
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Container, Output
@@ -150,9 +150,8 @@ class JoinFeedback:
             return
         link = self.links[self.fed]
         assert link is not None
-        if all([watch.resting and watch.left > 0 for watch in self.watches]):
+        if all([watch.resting for watch in self.watches]):
             return
-        self.count(*(watch for watch in self.watches if watch.resting and watch.rested(self._makes(watch))))
         found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
         self.waking = True  # what one of them meets may be woken after it
         self.epoch.waking += 1
@@ -172,12 +171,6 @@ class JoinFeedback:
         self.waking = False
         self.epoch.waking -= 1
         self.epoch.turn()
-
-    def _makes(self, watch: Watch) -> float:
-        """Partial results that a tuple makes on the way to here, where most are made."""
-        asking = [holder.makes(self) for holder in self.holders() if any(ask.watch is watch for asks in holder.asks for ask in asks)]
-        asking += [marks.saves for marks in self._marks(watch)]
-        return max(asking, default=0.0)
 
     def makes(self, owner: JoinFeedback) -> float:
         """What is not made when a tuple sleeps: its results here, and theirs in turn on the way to a consumer."""
@@ -258,6 +251,10 @@ class JoinFeedback:
                 if ask.watch.left > 0 or ask.owner.waking or not ask.watch.rested(self.makes(ask.owner)):
                     continue  # while it wakes, the tuple whose coming does it is not stored yet, and would not be counted
                 ask.owner.count(ask.watch)
+                some, valid, _ = hash_rows(batch.slice(0, SOME), ask.columns)
+                if not ask.watch.worth(some[valid], self.makes(ask.owner), batch.num_rows):
+                    self.epoch.stir()
+                    continue
             ask.owner.ready()
             batch = ask.watch.sift(batch, partial(self._asked, port, ask, expiry))
         return batch

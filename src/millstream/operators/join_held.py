@@ -18,7 +18,7 @@ class Held:
         self.registers, self.asleep, self.patterns = registers, asleep, patterns
 
     def __bool__(self) -> bool:
-        return any(self.registers.get(name) for name in _NAMES)
+        return bool(self.registers.get(_NAMES[0]) or self.registers.get(_NAMES[1]))
 
     def speaks_of(self, port: int, punctuation: Punctuation) -> bool:
         """Whether a tuple that sleeps is one of those that are promised not to come; linear promises are known not to speak of them."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from millstream.core.types import to_axis
 from millstream.feedback.nodes import Node
 from millstream.feedback.sleepers import Sleepers
-from millstream.feedback.watch import SLEEPING, Watch
+from millstream.feedback.watch import SLEEPING, SOME, Watch
 from millstream.feedback.work import Work
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Container
@@ -71,7 +71,6 @@ class ManyFeedback:
     def come(self, port: int, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
         self.count()
-        self._ready([watch for watch in self.owned[port] if watch.resting and watch.rested(self._makes)])
         found = []
         for watch in self._awake(port):
             woken = watch.wanted.come(*watch.partners(batch))
@@ -99,6 +98,8 @@ class ManyFeedback:
                 if ask.watch in self.coming or not ask.watch.rested(self._makes):
                     continue
                 self._ready([ask.watch])
+                if not ask.watch.worth(hash_rows(batch.slice(0, SOME), ask.columns)[0], self._makes, batch.num_rows):
+                    continue
             batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
 

@@ -86,7 +86,7 @@ class RunningJoin(Operator):
         before = len(out.blocks)
         stays = (self._left if port == LEFT else self._right)(batch, out)
         if self.feedback is not None:
-            self.feedback.work.add(batch.num_rows, sum(len(block) for block in out.blocks[before:]))
+            self.feedback.work.add(batch.num_rows, sum([len(block) for block in out.blocks[before:]]))
             if not self.feedback.epoch.quiet and not stays.all():
                 self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
         out.letters += self.pairs.take_letters()
@@ -247,7 +247,7 @@ class RunningJoin(Operator):
     # -- punctuations ---------------------------------------------------------------------------------------------
 
     def _punctuate(self, port: int, punctuation: Punctuation, out: Output) -> None:
-        if self.feedback is not None and self.feedback.held.speaks_of(port, punctuation):
+        if self.feedback is not None and not self.feedback.epoch.quiet and self.feedback.held.speaks_of(port, punctuation):
             self.feedback.held.add(port, punctuation)
             for attribute in self.promises.times(port) if punctuation.is_end else ():
                 self._punctuate(port, Punctuation.linear(attribute, LAST_TIME), out)  # what sleeps is not waited for
