@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ START = 1_700_000_000_000_000
 MINUTE = 60
 NESTED, HASHED = "none", "hash"
 HOW = {NESTED: "nested loops", HASHED: "hash index"}
-REPEATS = 5
+REPEATS = 6
 """Runs with a hash index, in turns, of which the least disturbed count: they take a fraction of a second."""
 LOOK = 2
 """Steps after which memory is looked at."""
@@ -145,6 +146,8 @@ class Pair:
 
     ref: Played
     jit: Played
+    noise: float = 1.0
+    """How many times as fast half of the runs without feedback were as the other half."""
 
     @property
     def probes(self) -> float:
@@ -177,7 +180,8 @@ def figures(options: Options) -> Report:
                     options.tell(f"{figure}: {setting.tree}, {shown}, {HOW[index]}, {'with' if feedback else 'without'} feedback")
                     side.append(play(setting, feedback=feedback, index=index, seconds=seconds, seed=options.seed))
             sides = [min(side, key=lambda played: played.seconds) for side in runs]
-            known[setting, index] = Pair(*sides)
+            ref = [played.seconds for played in runs[0]]
+            known[setting, index] = Pair(sides[0], sides[1], noise=min(ref[::2]) / min(ref[1::2] or ref))
             report.runs[f"{setting} {HOW[index]}"] = {"without": asdict(sides[0]), "with": asdict(sides[1])}
         return known[setting, index]
 
@@ -222,7 +226,10 @@ def _reached(known: dict[tuple[Point, str], Pair]) -> list[Claim]:
     bushy, deep = known[BUSHY, NESTED], known[LEFT_DEEP, NESTED]
     best = max(pair.tuples for (setting, index), pair in known.items() if setting.tree == "bushy" and index == NESTED)
     same = all(pair.ref.answer == pair.jit.answer and pair.ref.results == pair.jit.results for pair in known.values())
-    slowest = min((pair.time, str(setting)) for (setting, index), pair in known.items() if index == HASHED)
+    hashed = sorted(pair.time for (_, index), pair in known.items() if index == HASHED)
+    noise = sorted(pair.noise for (_, index), pair in known.items() if index == HASHED)
+    found = f"{hashed[0]:.2f} to {hashed[-1]:.2f} times as fast, in the middle {median(hashed):.2f}"
+    alike = f"runs of a second: halves of those without feedback are {noise[0]:.2f} to {noise[-1]:.2f} times as fast as the other halves"
     free = "of the inputs of a join only one may sleep, so in a bushy tree one result of two streams is always made in full"
     return [
         Claim("10-13", "bushy: at least 10 times fewer probes at the defaults", f"{bushy.probes:.3g} times", bushy.probes >= 10),
@@ -231,5 +238,5 @@ def _reached(known: dict[tuple[Point, str], Pair]) -> list[Claim]:
         Claim("10-13", "bushy: up to 62 % less memory", f"up to {best:.0%} fewer tuples", best >= 0.62, free),
         Claim("14-17", "left-deep: smaller but clear gains", f"{deep.probes:.3g} times fewer probes", deep.probes > 1.2),
         Claim("text", "the answer is that of REF in every run", f"{len(known)} pairs of runs", same),
-        Claim("ours", "by a hash index never more than 5 % slower", f"at worst {slowest[0]:.2f} times as fast", slowest[0] >= 0.95),
+        Claim("ours", "by a hash index never more than 5 % slower", found, hashed[0] >= 0.95, alike),
     ]
