@@ -62,7 +62,7 @@ def _plain(axes: Any) -> None:
     if low < 1e-3 or high > 1e4:
         return
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if high < 30 * low and f"{value:g}"[-1] in "125" else "")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if high < 100 * low and f"{value:e}"[0] in "125" else "")
 
 
 def _lines(axes: Any, picture: Picture) -> None:
