@@ -16,7 +16,7 @@ def watching(partners: int, trial: int = 8192) -> Watch:
     watch.left = 0
     assert watch.rested(6.0) and not watch.rested(0.5)
     watch.left, watch.resting, watch.pauses = 0, False, 0
-    watch.wanted.come(SOME[:partners], np.ones(partners, dtype=np.bool_))
+    watch.wanted.come(SOME[:partners], np.ones(partners, dtype=np.bool_), np.zeros(partners, dtype=np.int64))
     return watch
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from millstream.core.types import MIN_TIME
 from millstream.kernels import wanted as kernels
 from millstream.kernels.compiled import Bools, Int64s, UInt64s, given
 
@@ -19,10 +20,12 @@ class Wanted:
 
     It is the consumer's buffer of minimal non-demanded sub-tuples and its filter over the opposite state in one (paper 003,
     sections III-A and IV-A): a lookup tells both. Two values of one hash count as one, which can only wake somebody too early.
-    Nothing here is written to a journal: it follows from what is stored, and from who sleeps.
+    Nothing here is written to a journal: it follows from what is stored, and from who sleeps. Of partners it is known when the last one
+    expires, so nobody has to tell that they have gone; one that goes before its time is a reason to be awake for no more than a while.
     """
 
     def __init__(self) -> None:
+        self.move(MIN_TIME)
         self.clear()
 
     def clear(self) -> None:
@@ -31,24 +34,25 @@ class Wanted:
         self.asleep = 0
         """Hashes under which somebody sleeps, or has slept until it expired."""
 
-    def come(self, hashes: UInt64s, valid: Bools) -> UInt64s:
-        """Partners that have come; gives the hashes under which somebody sleeps, who has to be woken."""
+    def come(self, hashes: UInt64s, valid: Bools, until: Int64s) -> UInt64s:
+        """Partners that have come, and when each expires; gives the hashes under which somebody sleeps, who has to be woken."""
         self._reserve(len(hashes))
         woken = np.empty(len(hashes), dtype=np.int64)
-        count, created = kernels.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), woken)
+        until = np.clip(given(until, np.int64), -kernels.FAR, kernels.FAR)
+        count, created = kernels.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), until, woken)
         self._used += created
         self.asleep -= count
         return woken[:count].view(np.uint64)
 
-    def go(self, hashes: UInt64s, valid: Bools) -> None:
-        """Partners that have come before, and are no longer there."""
-        kernels.go(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_))
+    def move(self, bound: int) -> None:
+        """What expires before counts no longer."""
+        self._bound = np.int64(min(max(bound, 1 - kernels.FAR), kernels.FAR))
 
     def ask(self, hashes: UInt64s) -> Bools:
         """Which have a partner; the others are to sleep."""
         self._reserve(len(hashes))
         wanted = np.empty(len(hashes), dtype=np.bool_)
-        flagged, created = kernels.ask(self._slots, given(hashes, np.uint64).view(np.int64), wanted)
+        flagged, created = kernels.ask(self._slots, given(hashes, np.uint64).view(np.int64), self._bound, wanted)
         self._used += created
         self.asleep += flagged
         return wanted
@@ -56,12 +60,12 @@ class Wanted:
     def sleeping(self, hashes: UInt64s) -> Bools:
         """Under which somebody sleeps."""
         states = self._states(hashes)
-        asleep: Bools = (states > 0) & (states & 1 == 1)
+        asleep: Bools = (states != kernels.FREE) & (states & 1 == 1)
         return asleep
 
     def there(self, hashes: UInt64s) -> Bools:
         """Which have a partner; nobody is to sleep for the others."""
-        partners: Bools = self._states(hashes) > 1
+        partners: Bools = self._states(hashes) >> 1 >= self._bound
         return partners
 
     def _states(self, hashes: UInt64s) -> Int64s:
@@ -72,9 +76,9 @@ class Wanted:
     def _reserve(self, more: int) -> None:
         if 3 * (self._used + more) <= 2 * len(self._slots):
             return
-        meant = int((self._slots[:, 1] > 0).sum())
+        meant = kernels.meant(self._slots, self._bound)
         slots = _free(max(64, 1 << (7 * (meant + more) // 4).bit_length()))
-        self._used = kernels.rebuild(self._slots, slots)
+        self._used = kernels.rebuild(self._slots, self._bound, slots)
         self._slots = slots
 
     @property

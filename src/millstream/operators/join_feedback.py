@@ -53,6 +53,10 @@ class JoinFeedback:
     remake: Callable[[Int64s, Int64s, Output], int]
     """The pairs of rows of both windows."""
     expire: Callable[[], bool]
+    expiry: Callable[[int, pa.RecordBatch], Int64s]
+    """When tuples of one input expire, and with them what they may meet."""
+    bound: Callable[[int], int]
+    """What expires before, of one side, is of no use."""
     journal: bool = False
     epoch: Epoch = field(default_factory=Epoch)
     """Shared by all that are connected."""
@@ -77,6 +81,8 @@ class JoinFeedback:
         self._bounds = (-1, (MAX_TIME, MAX_TIME))
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
+        self._arriving = MAX_TIME
+        """When the first of those expires who are about to wake somebody: they may meet him, though nobody who comes later."""
         self.work = Work()
         self.waits = Waits(self)
         self.held = Held(self.registers, self.asleep, self.patterns)
@@ -106,17 +112,25 @@ class JoinFeedback:
             self.count(*[watch for watch in found if not watch.counted])
         return found
 
+    def look(self, watch: Watch) -> None:
+        """Before it is asked: who is still there."""
+        assert self.fed is not None
+        self.ready()
+        watch.wanted.move(min(self.bound(1 - self.fed), self._arriving))
+
     def count(self, *watches: Watch) -> None:
         """See who is there and who sleeps."""
         if not watches:
             return
         assert self.fed is not None
         free = self.rows[1 - self.fed]
-        stored = free.take(free.alive_rows())
+        rows = free.alive_rows()
+        stored, until = free.take(rows), free.expiries(rows)
         for watch in watches:
             watch.counted, watch.resting = True, False
             watch.wanted.clear()
-            watch.wanted.come(*watch.partners(stored))
+            watch.wanted.move(self.bound(1 - self.fed))
+            watch.wanted.come(*watch.partners(stored), until)
             asleep = self._sleeping(watch)
             watch.sleepers = len(asleep)
             watch.wanted.ask(np.unique(asleep))
@@ -152,8 +166,10 @@ class JoinFeedback:
         assert link is not None
         if all([watch.resting for watch in self.watches]):
             return
-        found = [(watch, watch.wanted.come(*watch.partners(batch))) for watch in self.ready()]
+        until = self.expiry(port, batch)
+        found = [(watch, watch.wanted.come(*watch.partners(batch), until)) for watch in self.ready()]
         self.waking = True  # what one of them meets may be woken after it
+        self._arriving = int(until.min())
         self.epoch.waking += 1
         self.epoch.turn()
         for place, (watch, _) in enumerate(found):
@@ -168,7 +184,7 @@ class JoinFeedback:
             self.woke |= len(woken) > 0
             for resumed in link.resume(watch, woken, out) if len(woken) else ():
                 self.arrive(self.fed, resumed, out)
-        self.waking = False
+        self.waking, self._arriving = False, MAX_TIME
         self.epoch.waking -= 1
         self.epoch.turn()
 
@@ -185,15 +201,6 @@ class JoinFeedback:
     def looks(self) -> float:
         """What is looked at for a tuple that comes, by nested loops, measured by what it costs to make a result."""
         return 0 if self.config.indexed else max(len(window) for window in self.rows) / LOOKS
-
-    def went(self, side: int, batch: Callable[[], pa.RecordBatch]) -> None:
-        """Tuples of one side have gone, or were not kept."""
-        if self.fed is None or side == self.fed or self.epoch.quiet:
-            return
-        watches = self.ready()
-        tuples = batch() if watches else None
-        for watch in watches:
-            watch.wanted.go(*watch.partners(tuples))
 
     def tell(self, port: int) -> None:
         """An input has moved on. If it is the one opposite of the fed one: of what sleeps for it, something may be too old now."""
@@ -235,7 +242,7 @@ class JoinFeedback:
 
     # -- as a producer --------------------------------------------------------------------------------------------
 
-    def screen(self, port: int, batch: pa.RecordBatch, expiry: Callable[[int, pa.RecordBatch], Int64s]) -> pa.RecordBatch:
+    def screen(self, port: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The tuples that somebody may need; the others sleep from now on."""
         for ask in self.asks[port]:
             if not batch.num_rows:
@@ -255,11 +262,11 @@ class JoinFeedback:
                 if not ask.watch.worth(some[valid], self.makes(ask.owner), batch.num_rows):
                     self.epoch.stir()
                     continue
-            ask.owner.ready()
-            batch = ask.watch.sift(batch, partial(self._asked, port, ask, expiry))
+            ask.owner.look(ask.watch)
+            batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
 
-    def _asked(self, port: int, ask: Ask, expiry: Callable[[int, pa.RecordBatch], Int64s], batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _asked(self, port: int, ask: Ask, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Those of some tuples for which a consumer has a partner."""
         assert ask.owner is not None
         hashes, valid, _ = hash_rows(batch, ask.columns)
@@ -273,7 +280,7 @@ class JoinFeedback:
         if known is not None:
             self.say(SUSPEND, ask.owner, batch.filter(pa.array(~wanted & ~known)), ask.columns)
         chosen = batch.filter(pa.array(~wanted))
-        self._sleep(port, chosen, hashes[~wanted], ask, expiry(port, chosen))
+        self._sleep(port, chosen, hashes[~wanted], ask, self.expiry(port, chosen))
         return batch.filter(pa.array(wanted))
 
     def begins(self, tuples: int) -> bool:

@@ -109,7 +109,7 @@ class Marks:
             if self.watch.left > 0 or self.owner.waking or not self.watch.rested(self.saves):
                 return False
             self.owner.count(self.watch)
-        self.owner.ready()
+        self.owner.look(self.watch)
         return True
 
     def sift(self, pairs: Candidates, stays: Bools, until: Int64s, needed: Bools) -> None:

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from millstream.core.types import to_axis
+from millstream.core.types import MIN_TIME, to_axis
 from millstream.feedback.nodes import Node
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, SOME, Watch
 from millstream.feedback.work import Work
-from millstream.kernels.compiled import UInt64s
+from millstream.kernels.compiled import Int64s, UInt64s
 from millstream.operators.contract import Container
 from millstream.operators.many_join import ManyJoin
 from millstream.state.keys import hash_rows
@@ -47,6 +47,8 @@ class ManyFeedback:
         self.watches: list[Watch] = []
         self.coming: list[Watch] = []
         """Watches over tuples that are about to be stored: counted now, they would miss them."""
+        self.bounds = [MIN_TIME for _ in config.inputs]
+        """Of the times of their tuples: who is older counts no longer."""
         self.work = Work()
         known: dict[tuple[int, Columns], Watch] = {}
         for port in range(len(config.inputs)):
@@ -71,14 +73,16 @@ class ManyFeedback:
     def come(self, port: int, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
         self.count()
-        found = []
+        found, times = [], self._times(port, batch)
         for watch in self._awake(port):
-            woken = watch.wanted.come(*watch.partners(batch))
+            woken = watch.wanted.come(*watch.partners(batch), times)
             if watch.poor():
                 woken = np.unique(self._under(watch))
                 watch.rest(len(self.rows[port]))
             found.append((watch, woken))
         self.coming = self.owned[port]
+        if len(times):
+            self._move(port, min(self.bounds[port], int(times.min())))  # those who are woken meet them, though nobody who comes later may
         for watch, woken in found:
             for other, sleepers in enumerate(self.asleep) if len(woken) else ():
                 tuples = sleepers.take(watch, woken)
@@ -86,6 +90,7 @@ class ManyFeedback:
                     watch.wake(tuples.num_rows, self._makes)
                     yield other, self._screen(other, tuples)
         self.coming = []
+        self._move(port, self.bounds[port])
         yield port, self._screen(port, batch)
 
     def _screen(self, port: int, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -117,7 +122,11 @@ class ManyFeedback:
         return self.work.each(unknown=1.5 * SLEEPING)
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch) -> None:
-        self.asleep[port].add(batch, hashes, watch, to_axis(batch.column(str(self.config.axes[port]))))
+        self.asleep[port].add(batch, hashes, watch, self._times(port, batch))
+
+    def _times(self, port: int, batch: pa.RecordBatch) -> Int64s:
+        """A tuple expires by its own time."""
+        return to_axis(batch.column(str(self.config.axes[port])))
 
     # -- counting -------------------------------------------------------------------------------------------------
 
@@ -136,7 +145,8 @@ class ManyFeedback:
             watch.wanted.clear()
             for rows in (self.rows[port], self.asleep[port].rows):
                 if len(rows):
-                    watch.wanted.come(*watch.partners(rows.take(rows.alive_rows())))
+                    alive = rows.alive_rows()
+                    watch.wanted.come(*watch.partners(rows.take(alive)), rows.expiries(alive))
             asleep = self._under(watch)
             watch.sleepers = len(asleep)
             watch.wanted.ask(np.unique(asleep))
@@ -145,14 +155,13 @@ class ManyFeedback:
         found = [sleepers.under(watch) for sleepers in self.asleep if len(sleepers)]
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
-    def went(self, port: int, batch: pa.RecordBatch) -> None:
-        """Tuples of an input have gone, or were not kept."""
-        for watch in self._awake(port):
-            watch.wanted.go(*watch.partners(batch))
+    def _move(self, port: int, bound: int) -> None:
+        for watch in self.owned[port]:
+            watch.wanted.move(bound)
 
     def expire(self, port: int, bound: int) -> None:
-        """Let go who sleeps and is too old."""
-        gone = self.asleep[port].expired(bound)
-        if gone is not None:
-            self.went(port, gone)
+        """Time has moved on: let go who sleeps and is too old."""
+        self.asleep[port].expired(bound)
+        self.bounds[port] = bound
+        self._move(port, bound)
         self._ready([watch for watch in self._awake(port) if watch.wanted.asleep > 1024 + 4 * watch.sleepers])

@@ -45,7 +45,16 @@ class RunningJoin(Operator):
         self.valued = config.algorithm != WINDOW
         if config.feedback:
             self.feedback = JoinFeedback(
-                config, self.rows, self.registers, self.promises.mark, self._arrive, self._remake, self._let_go_old, journal
+                config,
+                self.rows,
+                self.registers,
+                progress=self.promises.mark,
+                arrive=self._arrive,
+                remake=self._remake,
+                expire=self._let_go_old,
+                expiry=self._expiry,
+                bound=self._bound,
+                journal=journal,
             )
             self.asleep = self.feedback.sleeping
 
@@ -79,22 +88,23 @@ class RunningJoin(Operator):
     def _arrive(self, port: int, batch: pa.RecordBatch, out: Output) -> None:
         """Tuples that somebody may need, as far as is known."""
         if self.feedback is not None:
-            batch = self.feedback.screen(port, batch, self._expiry)
+            batch = self.feedback.screen(port, batch)
             if not batch.num_rows:
                 return
             self.feedback.came(port, batch, out)
         before = len(out.blocks)
-        stays = (self._left if port == LEFT else self._right)(batch, out)
+        (self._left if port == LEFT else self._right)(batch, out)
         if self.feedback is not None:
             self.feedback.work.add(batch.num_rows, sum([len(block) for block in out.blocks[before:]]))
-            if not self.feedback.epoch.quiet and not stays.all():
-                self.feedback.went(port, lambda: batch.filter(pa.array(~stays)))
         out.letters += self.pairs.take_letters()
 
     def _expiry(self, port: int, batch: pa.RecordBatch) -> Int64s:
-        return self._interval(batch)[1] if port == LEFT else self._right_expiry(batch)
+        if port == RIGHT:
+            return self._right_expiry(batch)
+        _, high, timed = self._interval(batch)
+        return np.where(timed, high, MIN_TIME)
 
-    def _left(self, batch: pa.RecordBatch, out: Output) -> Mask:
+    def _left(self, batch: pa.RecordBatch, out: Output) -> None:
         """A left tuple meets the right tuples whose time lies in its interval; it stays while more may come."""
         hashes, valid, exact = hash_rows(batch, self.config.left_keys)
         low, high, timed = self._interval(batch)
@@ -126,9 +136,8 @@ class RunningJoin(Operator):
                 chosen = (batch.take(pa.array(keep)), *(a[keep] for a in (hashes, low, high, high, matched)))
             self.rows[LEFT].count_from(self.rows[RIGHT].next_number)
             self.rows[LEFT].insert(*chosen)
-        return stays
 
-    def _right(self, batch: pa.RecordBatch, out: Output) -> Mask:
+    def _right(self, batch: pa.RecordBatch, out: Output) -> None:
         """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
         hashes, valid, exact = hash_rows(batch, self.config.right_keys)
         time, timed = self._right_time(batch)
@@ -159,7 +168,6 @@ class RunningJoin(Operator):
             chosen = batch if stays.all() else batch.take(pa.array(keep))
             self.rows[RIGHT].count_from(lefts.next_number)
             self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep], expiry[keep])
-        return stays
 
     def _needed(self, pairs: Candidates, stays: Mask, until: Int64s) -> tuple[Int64s, Int64s]:
         assert self.feedback is not None
@@ -200,7 +208,10 @@ class RunningJoin(Operator):
         """The latest left time that each right tuple can meet."""
         expiry = np.full(batch.num_rows, MAX_TIME, dtype=np.int64)
         for name, reach in self.config.right_reach:
-            np.minimum(expiry, to_axis(batch.column(name)) + reach, out=expiry)
+            column = batch.column(name)
+            np.minimum(expiry, to_axis(column) + reach, out=expiry)
+            if column.null_count:
+                expiry[np.asarray(column.is_null())] = MIN_TIME
         return expiry
 
     def _left_may_meet(self, high: Int64s) -> Mask:
@@ -208,6 +219,9 @@ class RunningJoin(Operator):
             return np.zeros(len(high), dtype=np.bool_)
         mask: Mask = high >= (self._left_bound() if self.timed else MIN_TIME)
         return mask
+
+    def _bound(self, side: int) -> int:
+        return self._left_bound() if side == LEFT else self._right_bound()
 
     def _left_bound(self) -> int:
         """Left tuples whose intervals end before this time meet no later right tuple."""
@@ -280,8 +294,8 @@ class RunningJoin(Operator):
 
     def _let_go_old(self) -> bool:
         """What was kept only for tuples that sleep, and need not be any more. Tells whether a promise may follow."""
-        for side, bound in ((LEFT, self._left_bound()), (RIGHT, self._right_bound())):
-            rows = self.rows[side].expire(bound)
+        for side in (LEFT, RIGHT):
+            rows = self.rows[side].expire(self._bound(side))
             if len(rows):
                 self._discard(side, rows)
         return self.promises.moved
@@ -297,7 +311,5 @@ class RunningJoin(Operator):
         self._discard(side, rows)
 
     def _discard(self, side: int, rows: Int64s) -> None:
-        if self.feedback is not None and not self.feedback.epoch.quiet:
-            self.feedback.went(side, lambda: self.rows[side].take(rows))
         self.promises.prepare(side)
         self.promises.went(side, self.rows[side].discard(rows))

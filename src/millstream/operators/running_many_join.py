@@ -136,8 +136,6 @@ class RunningManyJoin(Operator):
         time = to_axis(batch.column(axis))
         stays = time >= self._bound(port)
         if not stays.all():
-            if self.halves is not None:
-                self.halves.went(port, batch.filter(pa.array(~stays)))
             batch, time = batch.filter(pa.array(stays)), time[stays]
         if len(time):
             hashes, _, _ = hash_rows(batch, self.routes.indexes[port][0])
@@ -262,12 +260,9 @@ class RunningManyJoin(Operator):
         for port, window in enumerate(self.rows):
             bound = self._bound(port)
             if bound > MIN_TIME:
-                rows = window.expire(bound)
+                window.discard(window.expire(bound))
                 if self.halves is not None:
                     self.halves.expire(port, bound)
-                    if len(rows):
-                        self.halves.went(port, window.take(rows))
-                window.discard(rows)
 
     def _promises(self) -> list[Punctuation]:
         """Every promise about results that holds now and was not made before."""

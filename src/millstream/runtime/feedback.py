@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from millstream.core.types import MIN_TIME
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
 from millstream.kernels.compiled import UInt64s
@@ -97,7 +97,7 @@ def _refuse(network: Network, operators: Mapping[int, Operator], number: int, kn
     for place, (columns, hashes) in enumerate(known):
         if all(name in link.names for name in columns):
             watch = Watch(Node(columns, ()), number * 64 + place, 0)
-            watch.wanted.come(hashes, np.ones(len(hashes), dtype=np.bool_))
+            watch.wanted.come(hashes, np.ones(len(hashes), dtype=np.bool_), np.full(len(hashes), MAX_TIME))
             _ask(None, watch, link, columns)
 
 
