@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from millstream.core.types import MIN_TIME
@@ -13,6 +15,10 @@ def _free(capacity: int) -> Int64s:
     made = np.zeros((capacity, 2), dtype=np.int64)
     made[:, 1] = kernels.FREE
     return made
+
+
+SOME = 2048
+"""Hashes for which room is made at a time: most of them are mostly known."""
 
 
 class Wanted:
@@ -36,11 +42,12 @@ class Wanted:
 
     def come(self, hashes: UInt64s, valid: Bools, until: Int64s) -> UInt64s:
         """Partners that have come, and when each expires; gives the hashes under which somebody sleeps, who has to be woken."""
-        self._reserve(len(hashes))
-        woken = np.empty(len(hashes), dtype=np.int64)
-        until = np.clip(given(until, np.int64), -kernels.FAR, kernels.FAR)
-        count, created = kernels.come(self._slots, given(hashes, np.uint64).view(np.int64), given(valid, np.bool_), until, woken)
-        self._used += created
+        woken, count = np.empty(len(hashes), dtype=np.int64), 0
+        hashes, valid, until = given(hashes, np.uint64), given(valid, np.bool_), np.clip(given(until, np.int64), -kernels.FAR, kernels.FAR)
+        for some in self._some(len(hashes)):
+            found, created = kernels.come(self._slots, hashes[some].view(np.int64), valid[some], until[some], woken[count:])
+            self._used += created
+            count += found
         self.asleep -= count
         return woken[:count].view(np.uint64)
 
@@ -50,11 +57,11 @@ class Wanted:
 
     def ask(self, hashes: UInt64s) -> Bools:
         """Which have a partner; the others are to sleep."""
-        self._reserve(len(hashes))
-        wanted = np.empty(len(hashes), dtype=np.bool_)
-        flagged, created = kernels.ask(self._slots, given(hashes, np.uint64).view(np.int64), self._bound, wanted)
-        self._used += created
-        self.asleep += flagged
+        wanted, hashes = np.empty(len(hashes), dtype=np.bool_), given(hashes, np.uint64)
+        for some in self._some(len(hashes)):
+            flagged, created = kernels.ask(self._slots, hashes[some].view(np.int64), self._bound, wanted[some])
+            self._used += created
+            self.asleep += flagged
         return wanted
 
     def sleeping(self, hashes: UInt64s) -> Bools:
@@ -73,6 +80,12 @@ class Wanted:
         kernels.look(self._slots, given(hashes, np.uint64).view(np.int64), states)
         return states
 
+    def _some(self, count: int) -> Iterator[slice]:
+        """Places of so many hashes, for which there is room."""
+        for at in range(0, count, SOME):
+            self._reserve(min(SOME, count - at))
+            yield slice(at, at + SOME)
+
     def _reserve(self, more: int) -> None:
         if 3 * (self._used + more) <= 2 * len(self._slots):
             return
@@ -80,6 +93,10 @@ class Wanted:
         slots = _free(max(64, 1 << (7 * (meant + more) // 4).bit_length()))
         self._used = kernels.rebuild(self._slots, self._bound, slots)
         self._slots = slots
+
+    def __len__(self) -> int:
+        """Hashes of which something is known."""
+        return self._used
 
     @property
     def nbytes(self) -> int:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from millstream.feedback.nodes import Node
 from millstream.feedback.wanted import Wanted
-from millstream.kernels.compiled import Bools, UInt64s
+from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.state.journal import Segment, Segments
 from millstream.state.keys import hash_rows
 
@@ -20,6 +20,8 @@ SMALL = 64
 """A trial of blocks as small as this is over sooner."""
 LOSS, SOME = 1000.0, 256
 """What a trial may cost more than it saves: it is over then, if there were some tuples to tell by. Before it, some are looked at."""
+IDLE = 4096
+"""Partners that are counted at least though nobody asks."""
 PAUSE = 8
 """Doublings of a pause at most."""
 
@@ -36,6 +38,10 @@ class Watch:
         self.counted = False
         self.sleepers = 0
         """Tuples that sleep under it."""
+        self.idle = False
+        """Whether it counts nothing for the time being, because nobody asks."""
+        self.unasked = 0
+        """Partners that have come since somebody asked."""
         self.mixed = np.uint64(number * 0x9E3779B97F4A7C15 % 2**64)
         self._settle()
         self.pauses = 0
@@ -55,6 +61,18 @@ class Watch:
         self.calls += 1
         hashes, valid, _ = hash_rows(batch, self.node.partners)
         return hashes, valid
+
+    def come(self, batch: pa.RecordBatch, until: Int64s) -> UInt64s:
+        """Partners come, and when they expire; gives the hashes of those who have to be woken."""
+        self.unasked += batch.num_rows
+        return self.wanted.come(*self.partners(batch), until)
+
+    def stop(self) -> bool:
+        """Count no more until somebody asks, if it is long since anybody did: then all that is stored has to be counted."""
+        self.idle = self.unasked > max(IDLE, 2 * len(self.wanted)) and not self.sleepers
+        if self.idle:
+            self.wanted.clear()
+        return self.idle
 
     def _settle(self) -> None:
         """Begin to count anew."""
@@ -147,6 +165,7 @@ class Watch:
     def ask(self, hashes: UInt64s, makes: float) -> Bools:
         """Who has a partner; the others are to sleep, and do not make so many results each."""
         self.calls += 1
+        self.unasked = 0
         wanted = self.wanted.ask(hashes)
         slept = len(wanted) - int(np.count_nonzero(wanted))
         self.asked, self.slept, self.saved = self.asked + len(wanted), self.slept + slept, self.saved + slept * makes
@@ -171,8 +190,9 @@ class Watch:
     def refresh(self) -> None:
         """Who is there and who sleeps may have changed."""
         self.counted &= self.resting
+        self.idle = False
 
     def restore(self, segments: Segments) -> None:
         self.wanted.clear()
         self.sleepers = 0
-        self.counted = self.resting = False
+        self.counted = self.resting = self.idle = False

@@ -86,6 +86,8 @@ class Output:
 
     blocks: list[Block] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
+    handed: int = 0
+    """Tuples that the consumer has been given already."""
 
     def put(self, batch: pa.RecordBatch, punctuations: Iterable[Punctuation] = ()) -> None:
         punctuations = tuple(punctuations)

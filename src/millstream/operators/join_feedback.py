@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from millstream.feedback.work import Work
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.operators.contract import Container, Output
 from millstream.operators.join import Join
+from millstream.operators.join_again import Again
 from millstream.operators.join_held import Held
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.operators.join_marks import PATTERN, Candidates, Marks, Pattern
@@ -40,6 +42,11 @@ LOOKS = 300
 """Stored tuples that are looked at in the time in which a result is made."""
 
 
+class Arrive(Protocol):
+    def __call__(self, port: int, batch: pa.RecordBatch, out: Output, keep: bool = True) -> None:
+        """Tuples come in; those that need not be kept are made again for who comes later."""
+
+
 @dataclass
 class JoinFeedback:
     """What a join knows of demand. The one who connects operators tells it who is before and behind it."""
@@ -49,7 +56,7 @@ class JoinFeedback:
     registers: Registers
     progress: Callable[[int, str | None], int]
     """How far an input has moved on, by one of its columns."""
-    arrive: Callable[[int, pa.RecordBatch, Output], None]
+    arrive: Arrive
     remake: Callable[[Int64s, Int64s, Output], int]
     """The pairs of rows of both windows."""
     expire: Callable[[], bool]
@@ -71,6 +78,10 @@ class JoinFeedback:
     asks: tuple[list[Ask], list[Ask]] = field(default_factory=lambda: ([], []))
     marks: Marks | None = None
     """The pairs that it does not make."""
+    again: Again | None = None
+    """Its input that need not be kept."""
+    lends: Again | None = None
+    """Its consumer that need not keep what it makes."""
     refused: list[Pattern] = field(default_factory=list)
     """Pairs that it will never make."""
     downstream: list[Downstream] = field(default_factory=list)
@@ -101,13 +112,15 @@ class JoinFeedback:
         if self.marks is not None:
             self.marks.refresh()
         self.waits, self.woke = Waits(self), True
+        if self.again is not None:
+            self.again.refresh()
         self.epoch.stir()
 
     # -- as a consumer --------------------------------------------------------------------------------------------
 
     def ready(self) -> list[Watch]:
-        """The watches that do not rest, counted anew after a restart."""
-        found = [watch for watch in self.watches if not watch.resting]
+        """The watches that are at work, counted anew after a restart."""
+        found = [watch for watch in self.watches if not (watch.resting or watch.idle)]
         if found and not all([watch.counted for watch in found]):
             self.count(*[watch for watch in found if not watch.counted])
         return found
@@ -116,6 +129,8 @@ class JoinFeedback:
         """Before it is asked: who is still there."""
         assert self.fed is not None
         self.ready()
+        if watch.idle:
+            self.count(watch)
         watch.wanted.move(min(self.bound(1 - self.fed), self._arriving))
 
     def count(self, *watches: Watch) -> None:
@@ -126,11 +141,15 @@ class JoinFeedback:
         free = self.rows[1 - self.fed]
         rows = free.alive_rows()
         stored, until = free.take(rows), free.expiries(rows)
+        made = self.again.all() if self.again is not None else None
         for watch in watches:
-            watch.counted, watch.resting = True, False
+            watch.counted, watch.resting, watch.idle = True, False, False
             watch.wanted.clear()
             watch.wanted.move(self.bound(1 - self.fed))
-            watch.wanted.come(*watch.partners(stored), until)
+            watch.come(stored, until)
+            if made is not None:
+                watch.come(made, self.expiry(1 - self.fed, made))
+            watch.unasked = 0
             asleep = self._sleeping(watch)
             watch.sleepers = len(asleep)
             watch.wanted.ask(np.unique(asleep))
@@ -166,8 +185,13 @@ class JoinFeedback:
         assert link is not None
         if all([watch.resting for watch in self.watches]):
             return
-        until = self.expiry(port, batch)
-        found = [(watch, watch.wanted.come(*watch.partners(batch), until)) for watch in self.ready()]
+        until, bound = self.expiry(port, batch), self.bound(port)
+        found = []
+        for watch in self.ready():
+            watch.wanted.move(min(bound, int(until.min())))
+            woken = watch.come(batch, until)
+            if not watch.stop():
+                found.append((watch, woken))
         self.waking = True  # what one of them meets may be woken after it
         self._arriving = int(until.min())
         self.epoch.waking += 1
@@ -175,7 +199,7 @@ class JoinFeedback:
         for place, (watch, _) in enumerate(found):
             if watch.poor():
                 found[place] = watch, np.unique(self._sleeping(watch))  # who has a partner now is still among them
-                watch.rest(len(self.rows[1 - self.fed]))
+                watch.rest(len(self.rows[1 - self.fed]) + (0 if self.again is None else self.again.handed))
                 self.epoch.stir()
         for watch, woken in found:
             for marks in self._marks(watch):
@@ -194,7 +218,7 @@ class JoinFeedback:
 
     def beyond(self, owner: JoinFeedback) -> float:
         """The same for a result of this join, on its way to a consumer."""
-        behind = next(each.consumer for each in self.downstream if each.owner is owner)
+        behind = self._behind(owner).consumer
         return behind.looks if behind is owner else behind.makes(owner)
 
     @property
@@ -204,6 +228,8 @@ class JoinFeedback:
 
     def tell(self, port: int) -> None:
         """An input has moved on. If it is the one opposite of the fed one: of what sleeps for it, something may be too old now."""
+        if self.again is not None:
+            self.again.release()
         if self.epoch.quiet and not self.woke:
             return
         self.epoch.turn()
@@ -230,7 +256,7 @@ class JoinFeedback:
             elif self.fed == RIGHT and band.low is not None:
                 found[band.right] = max(found.get(band.right, MIN_TIME), shift(self.progress(LEFT, band.left), band.low))
         for each in self._holding():
-            least = self._least(each)
+            least = self._least(each.least())
             found = {name: min(bound, least[name]) for name, bound in found.items()}
         return found
 
@@ -262,6 +288,8 @@ class JoinFeedback:
                 if not ask.watch.worth(some[valid], self.makes(ask.owner), batch.num_rows):
                     self.epoch.stir()
                     continue
+            if ask.watch.idle and ask.owner.waking:
+                continue
             ask.owner.look(ask.watch)
             batch = ask.watch.sift(batch, partial(self._asked, port, ask))
         return batch
@@ -305,7 +333,7 @@ class JoinFeedback:
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:
         assert ask.owner is not None
-        young = until >= self.needed(next(each for each in self.downstream if each.owner is ask.owner))[port]
+        young = until >= self.needed(self._behind(ask.owner))[port]
         if not young.all():
             batch, hashes, until = batch.filter(pa.array(young)), hashes[young], until[young]
         self.asleep[port].add(batch, hashes, ask.watch, until)
@@ -338,11 +366,13 @@ class JoinFeedback:
             if link is not None:
                 link.forget()
         moved = self.expire()
+        if self.again is not None:
+            self.again.release()
         gone |= self.marks is not None and self.marks.forget()
         return moved or (gone and bool(self.held))
 
     def _forget_old(self) -> bool:
-        left, right = self.bounds()
+        left, right = self._sleepers_need()
         bounds = (left, right, left)  # patterns expire by the left one of both tuples
         gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.sleeping, bounds, strict=True)]
         if any(gone):
@@ -350,10 +380,17 @@ class JoinFeedback:
         return any(gone)
 
     def bounds(self) -> tuple[int, int]:
-        """For each side: what expires before is of no use to anything that sleeps, nor is it if it sleeps. MAX_TIME where nothing does.
+        """For each side: what expires before is of no use to anything that sleeps, or that is made again. MAX_TIME where nothing does.
 
         A tuple expires by the least of its times plus how far each of them reaches.
         """
+        left, right = self._sleepers_need()
+        if self.lends is None:
+            return left, right
+        lent = self.lends.bounds()
+        return min(left, lent[LEFT]), min(right, lent[RIGHT])
+
+    def _sleepers_need(self) -> tuple[int, int]:
         if self.epoch.quiet and not self.epoch.waking:
             return _ALL
         if self._bounds[0] != self.epoch.number:
@@ -364,7 +401,11 @@ class JoinFeedback:
 
     def needed(self, downstream: Downstream) -> tuple[int, int]:
         """The same for what sleeps on account of one consumer, if anything does."""
-        least = self._least(downstream)
+        return self.reach(downstream.least())
+
+    def reach(self, known: dict[str, int]) -> tuple[int, int]:
+        """When tuples of each side expire, at least, that are a part of results with such values or later ones."""
+        least = self._least(known)
         lasting = [(band.left, band.high) for band in self.config.bands if band.left != self.config.latest]
         reach = [shift(least[name], high) for name, high in lasting if high is not None]
         right = min((shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
@@ -374,10 +415,10 @@ class JoinFeedback:
         """The consumers for which something may sleep here or above."""
         return [each for each in self.downstream if each.owner.waking or any(watch.sleepers for watch in each.owner.ready())]
 
-    def _least(self, downstream: Downstream) -> dict[str, int]:
-        """The least values that results still to be asked for can have: by what their consumer says of them, and by each other."""
+    def _least(self, known: dict[str, int]) -> dict[str, int]:
+        """The least values that results still to be asked for can have: by what is known of them, and by each other."""
         bands = self.config.moving
-        least = dict.fromkeys([name for band in bands for name in (band.left, band.right)], MIN_TIME) | downstream.least()
+        least = dict.fromkeys([name for band in bands for name in (band.left, band.right)], MIN_TIME) | known
         for band in bands:
             if band.low is not None:
                 least[band.right] = max(least[band.right], shift(least[band.left], band.low))
@@ -388,4 +429,7 @@ class JoinFeedback:
 
     def least(self, owner: JoinFeedback) -> dict[str, int]:
         """The least values in columns of its inputs that may still be asked for by this consumer, or by one behind it."""
-        return self.floors() if owner is self else self._least(next(each for each in self.downstream if each.owner is owner))
+        return self.floors() if owner is self else self._least(self._behind(owner).least())
+
+    def _behind(self, owner: JoinFeedback) -> Downstream:
+        return next(each for each in self.downstream if each.owner is owner)

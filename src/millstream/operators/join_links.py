@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,17 +32,23 @@ class Link:
         """The tuples that were held back under these hashes, as the consumer sees them."""
         made = Output()
         self.producer.resume(watch, hashes, made)
-        blocks = made.blocks
         out.letters += made.letters
+        batch = self.seen(made.blocks, out)
+        if self.producer.held:
+            self.wake()
+        if batch is not None:
+            yield batch
+
+    def seen(self, blocks: Sequence[Block], out: Output) -> pa.RecordBatch | None:
+        """What the producer has made, as the consumer sees it."""
         for operator in self.passing:
             made = Output()
             for block in blocks:
                 operator.handle(Block(block.batch), made)
             blocks = made.blocks
             out.letters += made.letters
-        if self.producer.held:
-            self.wake()
-        yield from (block.batch for block in blocks if len(block))
+        batches = [block.batch for block in blocks if len(block)]
+        return pa.concat_batches(batches) if len(batches) > 1 else next(iter(batches), None)
 
     def forget(self) -> None:
         if self.producer.forget():

@@ -109,6 +109,8 @@ class Marks:
             if self.watch.left > 0 or self.owner.waking or not self.watch.rested(self.saves):
                 return False
             self.owner.count(self.watch)
+        if self.watch.idle and self.owner.waking:
+            return False
         self.owner.look(self.watch)
         return True
 

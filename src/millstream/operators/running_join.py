@@ -63,9 +63,14 @@ class RunningJoin(Operator):
         return (*self.rows, self.registers, *(() if self.feedback is None else self.feedback.state))
 
     def step(self, inputs: Inputs, out: Output, limit: int | None) -> None:
-        if self.feedback is not None and self.feedback.held:
-            for port, punctuation in self.feedback.held.released():
-                self._punctuate(port, punctuation, out)
+        if self.feedback is not None:
+            if self.feedback.again is not None:
+                self.feedback.again.flush(inputs, out)
+            if self.feedback.lends is not None:
+                self.feedback.lends.consider()
+            if self.feedback.held:
+                for port, punctuation in self.feedback.held.released():
+                    self._punctuate(port, punctuation, out)
         next_port = self._next_port(inputs)
         if next_port is not None:
             block = inputs.heads[next_port].take(limit)
@@ -74,6 +79,8 @@ class RunningJoin(Operator):
                 self._arrive(next_port, block.batch, out)
             for punctuation in block.punctuations:
                 self._punctuate(next_port, punctuation, out)
+        if self.feedback is not None and self.feedback.lends is not None:
+            self.feedback.lends.hand_over(out)
         if self.promises.moved:
             out.put(self.empty, self.promises.output())
 
@@ -85,15 +92,18 @@ class RunningJoin(Operator):
 
     # -- tuples ---------------------------------------------------------------------------------------------------
 
-    def _arrive(self, port: int, batch: pa.RecordBatch, out: Output) -> None:
-        """Tuples that somebody may need, as far as is known."""
+    def _arrive(self, port: int, batch: pa.RecordBatch, out: Output, keep: bool = True) -> None:
+        """Tuples that somebody may need, as far as is known; right ones that are made again need not be kept."""
         if self.feedback is not None:
             batch = self.feedback.screen(port, batch)
             if not batch.num_rows:
                 return
             self.feedback.came(port, batch, out)
         before = len(out.blocks)
-        (self._left if port == LEFT else self._right)(batch, out)
+        if port == LEFT:
+            self._left(batch, out)
+        else:
+            self._right(batch, out, keep)
         if self.feedback is not None:
             self.feedback.work.add(batch.num_rows, sum([len(block) for block in out.blocks[before:]]))
         out.letters += self.pairs.take_letters()
@@ -115,13 +125,14 @@ class RunningJoin(Operator):
             stays &= ~self.promises.closed(RIGHT, batch)
         matched = np.zeros(batch.num_rows, dtype=np.bool_)
         spares = self.feedback is not None and self.feedback.begins(batch.num_rows)
-        for probes, rows in self.rows[RIGHT].probe(hashes, valid, low, high):
-            if spares:
-                probes, rows = self._needed(Candidates(LEFT, batch, self.rows[RIGHT], probes, rows), stays, high)
-            probes, rows, pairs = self.pairs.check(batch.take(pa.array(probes)), self.rows[RIGHT].take(rows), probes, rows, exact)
-            matched[probes] = True
-            if kind in ("inner", "left"):
-                out.put(self.pairs.output(pairs))
+        for window in self._rights(batch):
+            for probes, rows in window.probe(hashes, valid, low, high):
+                if spares:
+                    probes, rows = self._needed(Candidates(LEFT, batch, window, probes, rows), stays, high)
+                probes, rows, pairs = self.pairs.check(batch.take(pa.array(probes)), window.take(rows), probes, rows, exact)
+                matched[probes] = True
+                if kind in ("inner", "left"):
+                    out.put(self.pairs.output(pairs))
         if kind == "semi":
             self._put_left(batch, matched, out)
             stays &= ~matched
@@ -137,7 +148,19 @@ class RunningJoin(Operator):
             self.rows[LEFT].count_from(self.rows[RIGHT].next_number)
             self.rows[LEFT].insert(*chosen)
 
-    def _right(self, batch: pa.RecordBatch, out: Output) -> None:
+    def _rights(self, batch: pa.RecordBatch) -> Iterator[RowWindow]:
+        """What left tuples may meet: what is kept, and what is made again for them."""
+        yield self.rows[RIGHT]
+        made = self.feedback.again.find(batch) if self.feedback is not None and self.feedback.again is not None else None
+        if made is not None:
+            window = RowWindow(self.config.right, keys=self.config.right_keys)
+            hashes, valid, _ = hash_rows(made, self.config.right_keys)
+            time, timed = self._right_time(made)
+            keep = np.flatnonzero(valid & timed)
+            window.insert(made.take(pa.array(keep)), hashes[keep], time[keep], time[keep])
+            yield window
+
+    def _right(self, batch: pa.RecordBatch, out: Output, keep: bool) -> None:
         """A right tuple meets the left tuples whose interval holds its time; it stays while more may come."""
         hashes, valid, exact = hash_rows(batch, self.config.right_keys)
         time, timed = self._right_time(batch)
@@ -147,7 +170,7 @@ class RunningJoin(Operator):
         stays = valid & (expiry >= self._right_bound())
         if self.valued:
             stays &= ~self.promises.closed(LEFT, batch)
-        if self.registers.get("left ended", 0):
+        if self.registers.get("left ended", 0) and not self._lends:
             stays[:] = False
         spares = self.feedback is not None and self.feedback.begins(batch.num_rows)
         for probes, rows in lefts.probe(hashes, valid, time, time):
@@ -163,11 +186,11 @@ class RunningJoin(Operator):
                 if kind == "semi":
                     out.put(lefts.take(first).select(list(self.config.output)))
                 self._discard(LEFT, first)
-        if stays.any():
-            keep = np.flatnonzero(stays)
-            chosen = batch if stays.all() else batch.take(pa.array(keep))
+        if keep and stays.any():
+            kept = np.flatnonzero(stays)
+            chosen = batch if stays.all() else batch.take(pa.array(kept))
             self.rows[RIGHT].count_from(lefts.next_number)
-            self.rows[RIGHT].insert(chosen, hashes[keep], time[keep], time[keep], expiry[keep])
+            self.rows[RIGHT].insert(chosen, hashes[kept], time[kept], time[kept], expiry[kept])
 
     def _needed(self, pairs: Candidates, stays: Mask, until: Int64s) -> tuple[Int64s, Int64s]:
         assert self.feedback is not None
@@ -215,10 +238,15 @@ class RunningJoin(Operator):
         return expiry
 
     def _left_may_meet(self, high: Int64s) -> Mask:
-        if self.registers.get("right ended", 0):
+        if self.registers.get("right ended", 0) and not self._lends:
             return np.zeros(len(high), dtype=np.bool_)
         mask: Mask = high >= (self._left_bound() if self.timed else MIN_TIME)
         return mask
+
+    @property
+    def _lends(self) -> bool:
+        """Whether its tuples may be needed when none come any more."""
+        return self.feedback is not None and self.feedback.lends is not None and self.feedback.lends.span is not None
 
     def _bound(self, side: int) -> int:
         return self._left_bound() if side == LEFT else self._right_bound()
@@ -252,6 +280,8 @@ class RunningJoin(Operator):
             yield Due(LEFT, self.config.left_time, right + 1)
         if self.feedback is not None:
             yield from self.feedback.waits.due()
+            if self.feedback.again is not None:
+                yield from self.feedback.again.due()
 
     def _until(self, side: int, results_wait: bool) -> int:
         """The expiry that matters on one side; a closed value may wait to be promised until its last tuple is gone."""
@@ -269,7 +299,7 @@ class RunningJoin(Operator):
         if punctuation.is_end:
             self.registers[f"{'left' if port == LEFT else 'right'} ended"] = 1
             other = self.rows[1 - port]
-            self._let_go(1 - port, other.alive_rows(), out)
+            self._let_go(1 - port, other.expire(self._bound(1 - port)) if self._lends else other.alive_rows(), out)
         elif punctuation.is_linear:
             ((attribute, pattern),) = punctuation.patterns
             assert isinstance(pattern, Range)

@@ -193,6 +193,7 @@ class Executor:
             self.waits |= not waiting and waits > 0
             gauge.note_waiting(waits, began, now)
         self.letters += out.letters
+        gauge.tuples_out += out.handed
         for block in out.blocks:
             gauge.tuples_out += len(block)
             gauge.punctuations_out += len(block.punctuations)

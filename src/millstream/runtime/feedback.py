@@ -12,6 +12,7 @@ from millstream.feedback.watch import Watch
 from millstream.kernels.compiled import UInt64s
 from millstream.operators.contract import Operator, UnaryOperator
 from millstream.operators.join import WINDOW
+from millstream.operators.join_again import Again
 from millstream.operators.join_feedback import LEFT, RIGHT, JoinFeedback
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.operators.join_marks import Marks, Pattern
@@ -33,6 +34,9 @@ def connect(network: Network, operators: Mapping[int, Operator], fresh: Sequence
         join.links = [_link(network, operators, vertex) for vertex in network.vertices[number].inputs]
     for number, join in joins.items():
         _own(join, number, trial)
+    for number in sorted(joins):  # producers first
+        if not operators[number].needs.ordered:
+            _lend(network, joins[number], trial)
     for number in fresh:
         for watch in operators[number].watches:
             watch.begin(trial)
@@ -87,6 +91,27 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
         for holder in link.producer.self_and_above():
             holder.downstream = [each for each in holder.downstream if each.owner is not join]
         join.fed = None
+
+
+def _lend(network: Network, join: JoinFeedback, trial: int) -> None:
+    """Let the join that makes its right input keep what it would have to keep itself, where nobody holds back any of that."""
+    link = join.links[RIGHT]
+    if join.fed != LEFT or link is None or join.marks is not None:
+        return
+    lender = link.producer
+    if lender.again is not None or lender.marks is not None or any(ask.owner is not None for ask in join.asks[RIGHT]):
+        return
+    if any((each.config.kind, each.config.algorithm) != ("inner", WINDOW) for each in (join, lender)):
+        return
+    equal = zip(join.config.left_keys, join.config.right_keys, strict=True)
+    pairs = [(mine, link.names[theirs]) for mine, theirs in equal if theirs in link.names]
+    sides = [[pair for pair in pairs if _side(lender, pair[1]) == side] for side in (LEFT, RIGHT)]
+    side = max((LEFT, RIGHT), key=lambda each: len(sides[each]))
+    offsets = lender.reach({link.names[name]: -reach for name, reach in join.config.right_reach if name in link.names})
+    if not sides[side] or min(offsets) == MIN_TIME:
+        return
+    columns, parts = (tuple(names) for names in zip(*sides[side], strict=True))
+    join.again = lender.lends = Again(join, link, columns, side, parts, offsets, _waker(network, join.number), trial)
 
 
 def _refuse(network: Network, operators: Mapping[int, Operator], number: int, known: tuple[tuple[tuple[str, ...], UInt64s], ...]) -> None:
