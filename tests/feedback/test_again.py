@@ -137,7 +137,7 @@ def moody(seed: int, mood: float) -> tuple[AbstractContextManager[Any], Abstract
         x = chance.random()
         return True if x < mood else False if x < 2 * mood else None
 
-    return patch.multiple(Again, _pays=pays), patch.object(watches, "IDLE", chance.choice([0, 5, 4096]))
+    return patch.multiple(Again, _pays=pays), patch.object(watches, "UNASKED", chance.choice([0, 5, 4096]))
 
 
 def dense(r: random.Random, names: str) -> Case:
@@ -169,8 +169,8 @@ def test_property_it_may_begin_and_end_at_any_time(names: str, seed: int) -> Non
     chance = random.Random(seed)
     case, tree = dense(chance, names), two_composites(chance, names)
     trial, index = chance.choice([0, 1, 20]), chance.choice(["hash", "none"])
-    changing, idle = moody(seed, chance.choice([0.5, 0.1, 0.02]))
-    with changing, idle:
+    changing, dozing = moody(seed, chance.choice([0.5, 0.1, 0.02]))
+    with changing, dozing:
         answer, _, live = run(case, f"SET feedback.trial = {trial}; SET join.index = '{index}';", tree)
     assert answer == case.expected(), (tree, case)
     assert live.state_rows == 0
@@ -186,8 +186,8 @@ def test_property_the_answer_does_not_depend_on_the_buckets(names: str, seed: in
     pipeline.add_text(f"SET feedback.trial = {chance.choice([0, 20])}; SET join.tree = '{two_composites(chance, names)}'; {case.sql}")
     inputs = {name: [(START + 1_000_000 * time, *values) for time, *values in case.rows[name]] for name in names}
     cuts = {"batch": chance.choice([1, 7, 100]), "files": dict.fromkeys(names, 3)}
-    changing, idle = moody(seed, chance.choice([0.5, 0.1, 0.02]))
-    with watched() as watch, changing, idle:
+    changing, dozing = moody(seed, chance.choice([0.5, 0.1, 0.02]))
+    with watched() as watch, changing, dozing:
         result = run_hosted(pipeline, inputs, buckets=buckets, chance=chance, watch=watch, **cuts)
         assert not watch.left_over()
     assert times_of(result.to_arrow("Out")) == case.expected(), case

@@ -20,7 +20,7 @@ SMALL = 64
 """A trial of blocks as small as this is over sooner."""
 LOSS, SOME = 1000.0, 256
 """What a trial may cost more than it saves: it is over then, if there were some tuples to tell by. Before it, some are looked at."""
-IDLE = 4096
+UNASKED = 4096
 """Partners that are counted at least though nobody asks."""
 PAUSE = 8
 """Doublings of a pause at most."""
@@ -38,7 +38,7 @@ class Watch:
         self.counted = False
         self.sleepers = 0
         """Tuples that sleep under it."""
-        self.idle = False
+        self.dormant = False
         """Whether it counts nothing for the time being, because nobody asks."""
         self.unasked = 0
         """Partners that have come since somebody asked."""
@@ -69,10 +69,10 @@ class Watch:
 
     def stop(self) -> bool:
         """Count no more until somebody asks, if it is long since anybody did: then all that is stored has to be counted."""
-        self.idle = self.unasked > max(IDLE, 2 * len(self.wanted)) and not self.sleepers
-        if self.idle:
+        self.dormant = self.unasked > max(UNASKED, 2 * len(self.wanted)) and not self.sleepers
+        if self.dormant:
             self.wanted.clear()
-        return self.idle
+        return self.dormant
 
     def _settle(self) -> None:
         """Begin to count anew."""
@@ -190,9 +190,9 @@ class Watch:
     def refresh(self) -> None:
         """Who is there and who sleeps may have changed."""
         self.counted &= self.resting
-        self.idle = False
+        self.dormant = False
 
     def restore(self, segments: Segments) -> None:
         self.wanted.clear()
         self.sleepers = 0
-        self.counted = self.resting = self.idle = False
+        self.counted = self.resting = self.dormant = False

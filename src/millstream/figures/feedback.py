@@ -15,6 +15,7 @@ from millstream.core.types import TIMESTAMP
 from millstream.figures.report import Claim, Curve, Options, Picture, Report
 from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
+from millstream.operators.contract import Operator
 from millstream.pipeline import Pipeline
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
@@ -93,11 +94,18 @@ def play(setting: Point, *, feedback: bool, index: str, seconds: float, seed: in
             tuples, size = max(tuples, executor.held), max(size, executor.nbytes)
     for writer in run.writers.values():
         writer.flush()
-    probes = sum(window.probes for operator in executor.operators.values() for window in getattr(operator, "rows", ()))
+    probes = sum(_looked(operator) for operator in executor.operators.values())
     (sink,) = launch.sinks
     assert isinstance(sink, MemorySink)
     rows = sink.to_arrow().to_pylist()
     return Played(spent, probes, tuples, size, len(rows), sum(hash(tuple(row.values())) for row in rows))
+
+
+def _looked(operator: Operator) -> int:
+    """The stored tuples that were looked at, and the partial results that were made again to be."""
+    stored: int = sum(window.probes for window in getattr(operator, "rows", ()))
+    again = operator.feedback.again if operator.feedback is not None else None
+    return stored + (0 if again is None else again.looked)
 
 
 def _pipeline(setting: Point, feedback: bool, index: str, seconds: float, seed: int) -> Pipeline:
@@ -230,12 +238,12 @@ def _reached(known: dict[tuple[Point, str], Pair]) -> list[Claim]:
     noise = sorted(pair.noise for (_, index), pair in known.items() if index == HASHED)
     found = f"{hashed[0]:.2f} to {hashed[-1]:.2f} times as fast, in the middle {median(hashed):.2f}"
     alike = f"runs of a second: halves of those without feedback are {noise[0]:.2f} to {noise[-1]:.2f} times as fast as the other halves"
-    free = "of the inputs of a join only one may sleep, so in a bushy tree one result of two streams is always made in full"
+    kept = f"{bushy.tuples:.0%} fewer tuples, {bushy.bytes:.0%} fewer bytes"
     return [
         Claim("10-13", "bushy: at least 10 times fewer probes at the defaults", f"{bushy.probes:.3g} times", bushy.probes >= 10),
         Claim("10-13", "bushy: at least 10 times less time", f"{bushy.time:.3g} times", bushy.time >= 10),
-        Claim("10-13", "bushy: 60 % less memory at the defaults", f"{bushy.tuples:.0%} fewer tuples", bushy.tuples >= 0.6, free),
-        Claim("10-13", "bushy: up to 62 % less memory", f"up to {best:.0%} fewer tuples", best >= 0.62, free),
+        Claim("10-13", "bushy: 60 % less memory at the defaults", kept, bushy.tuples >= 0.6),
+        Claim("10-13", "bushy: up to 62 % less memory", f"up to {best:.0%} fewer tuples", best >= 0.62),
         Claim("14-17", "left-deep: smaller but clear gains", f"{deep.probes:.3g} times fewer probes", deep.probes > 1.2),
         Claim("text", "the answer is that of REF in every run", f"{len(known)} pairs of runs", same),
         Claim("ours", "by a hash index never more than 5 % slower", found, hashed[0] >= 0.95, alike),

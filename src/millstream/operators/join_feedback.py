@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from millstream.core.types import MAX_TIME, MIN_TIME
+from millstream.core.types import MAX_TIME
 from millstream.feedback.messages import RESUME, SUSPEND, Message
 from millstream.feedback.sleepers import Sleepers
 from millstream.feedback.watch import SLEEPING, SOME, Watch
@@ -30,14 +30,13 @@ from millstream.operators.join_again import Again
 from millstream.operators.join_held import Held
 from millstream.operators.join_links import Ask, Downstream, Epoch, Link
 from millstream.operators.join_marks import PATTERN, Candidates, Marks, Pattern
-from millstream.operators.join_promises import shift
+from millstream.operators.join_reach import Reach
 from millstream.operators.join_waits import Waits
 from millstream.state.keys import hash_rows
 from millstream.state.registers import Registers
 from millstream.state.row_window import RowWindow
 
 LEFT, RIGHT = 0, 1
-_ALL = (MAX_TIME, MAX_TIME)
 LOOKS = 300
 """Stored tuples that are looked at in the time in which a result is made."""
 
@@ -89,12 +88,12 @@ class JoinFeedback:
     def __post_init__(self) -> None:
         self.asleep = (Sleepers(self.config.left, self.journal), Sleepers(self.config.right, self.journal))
         self.patterns = Sleepers(PATTERN, self.journal)
-        self._bounds = (-1, (MAX_TIME, MAX_TIME))
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
         self._arriving = MAX_TIME
         """When the first of those expires who are about to wake somebody: they may meet him, though nobody who comes later."""
         self.work = Work()
+        self.reach = Reach(self)
         self.waits = Waits(self)
         self.held = Held(self.registers, self.asleep, self.patterns)
 
@@ -120,7 +119,7 @@ class JoinFeedback:
 
     def ready(self) -> list[Watch]:
         """The watches that are at work, counted anew after a restart."""
-        found = [watch for watch in self.watches if not (watch.resting or watch.idle)]
+        found = [watch for watch in self.watches if not (watch.resting or watch.dormant)]
         if found and not all([watch.counted for watch in found]):
             self.count(*[watch for watch in found if not watch.counted])
         return found
@@ -129,7 +128,7 @@ class JoinFeedback:
         """Before it is asked: who is still there."""
         assert self.fed is not None
         self.ready()
-        if watch.idle:
+        if watch.dormant:
             self.count(watch)
         watch.wanted.move(min(self.bound(1 - self.fed), self._arriving))
 
@@ -143,7 +142,7 @@ class JoinFeedback:
         stored, until = free.take(rows), free.expiries(rows)
         made = self.again.all() if self.again is not None else None
         for watch in watches:
-            watch.counted, watch.resting, watch.idle = True, False, False
+            watch.counted, watch.resting, watch.dormant = True, False, False
             watch.wanted.clear()
             watch.wanted.move(self.bound(1 - self.fed))
             watch.come(stored, until)
@@ -218,7 +217,7 @@ class JoinFeedback:
 
     def beyond(self, owner: JoinFeedback) -> float:
         """The same for a result of this join, on its way to a consumer."""
-        behind = self._behind(owner).consumer
+        behind = self.reach.behind(owner).consumer
         return behind.looks if behind is owner else behind.makes(owner)
 
     @property
@@ -243,22 +242,6 @@ class JoinFeedback:
             self.woke = sleeping
             link.forget()
             self.count(*(watch for watch in watches if watch.wanted.asleep > 1024 + 4 * watch.sleepers))
-
-    def floors(self) -> dict[str, int]:
-        """What is woken here has at least these values in the columns of the fed input: its partner is still to come.
-
-        From outside, or because it is woken for a consumer further on, which then has something to say of both.
-        """
-        found: dict[str, int] = {}
-        for band in self.config.moving:
-            if self.fed == LEFT and band.high is not None:
-                found[band.left] = max(found.get(band.left, MIN_TIME), shift(self.progress(RIGHT, band.right), -band.high))
-            elif self.fed == RIGHT and band.low is not None:
-                found[band.right] = max(found.get(band.right, MIN_TIME), shift(self.progress(LEFT, band.left), band.low))
-        for each in self._holding():
-            least = self._least(each.least())
-            found = {name: min(bound, least[name]) for name, bound in found.items()}
-        return found
 
     def called(self, owner: JoinFeedback, column: str) -> str | None:
         """What a consumer further on calls a column."""
@@ -288,7 +271,7 @@ class JoinFeedback:
                 if not ask.watch.worth(some[valid], self.makes(ask.owner), batch.num_rows):
                     self.epoch.stir()
                     continue
-            if ask.watch.idle and ask.owner.waking:
+            if ask.watch.dormant and ask.owner.waking:
                 continue
             ask.owner.look(ask.watch)
             batch = ask.watch.sift(batch, partial(self._asked, port, ask))
@@ -333,7 +316,7 @@ class JoinFeedback:
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, ask: Ask, until: Int64s) -> None:
         assert ask.owner is not None
-        young = until >= self.needed(self._behind(ask.owner))[port]
+        young = until >= self.reach.needed(self.reach.behind(ask.owner))[port]
         if not young.all():
             batch, hashes, until = batch.filter(pa.array(young)), hashes[young], until[young]
         self.asleep[port].add(batch, hashes, ask.watch, until)
@@ -372,64 +355,9 @@ class JoinFeedback:
         return moved or (gone and bool(self.held))
 
     def _forget_old(self) -> bool:
-        left, right = self._sleepers_need()
+        left, right = self.reach.sleepers()
         bounds = (left, right, left)  # patterns expire by the left one of both tuples
         gone = [sleepers.expired(bound) is not None for sleepers, bound in zip(self.sleeping, bounds, strict=True)]
         if any(gone):
             self.epoch.turn()  # what was kept for them need not be
         return any(gone)
-
-    def bounds(self) -> tuple[int, int]:
-        """For each side: what expires before is of no use to anything that sleeps, or that is made again. MAX_TIME where nothing does.
-
-        A tuple expires by the least of its times plus how far each of them reaches.
-        """
-        left, right = self._sleepers_need()
-        if self.lends is None:
-            return left, right
-        lent = self.lends.bounds()
-        return min(left, lent[LEFT]), min(right, lent[RIGHT])
-
-    def _sleepers_need(self) -> tuple[int, int]:
-        if self.epoch.quiet and not self.epoch.waking:
-            return _ALL
-        if self._bounds[0] != self.epoch.number:
-            found = [self.needed(each) for each in self._holding()]
-            both = min((left for left, _ in found), default=MAX_TIME), min((right for _, right in found), default=MAX_TIME)
-            self._bounds = (self.epoch.number, both)
-        return self._bounds[1]
-
-    def needed(self, downstream: Downstream) -> tuple[int, int]:
-        """The same for what sleeps on account of one consumer, if anything does."""
-        return self.reach(downstream.least())
-
-    def reach(self, known: dict[str, int]) -> tuple[int, int]:
-        """When tuples of each side expire, at least, that are a part of results with such values or later ones."""
-        least = self._least(known)
-        lasting = [(band.left, band.high) for band in self.config.bands if band.left != self.config.latest]
-        reach = [shift(least[name], high) for name, high in lasting if high is not None]
-        right = min((shift(least.get(name, MIN_TIME), by) for name, by in self.config.right_reach), default=MIN_TIME)
-        return min(reach, default=MIN_TIME), right
-
-    def _holding(self) -> list[Downstream]:
-        """The consumers for which something may sleep here or above."""
-        return [each for each in self.downstream if each.owner.waking or any(watch.sleepers for watch in each.owner.ready())]
-
-    def _least(self, known: dict[str, int]) -> dict[str, int]:
-        """The least values that results still to be asked for can have: by what is known of them, and by each other."""
-        bands = self.config.moving
-        least = dict.fromkeys([name for band in bands for name in (band.left, band.right)], MIN_TIME) | known
-        for band in bands:
-            if band.low is not None:
-                least[band.right] = max(least[band.right], shift(least[band.left], band.low))
-        for band in bands:
-            if band.high is not None:
-                least[band.left] = max(least[band.left], shift(least[band.right], -band.high))
-        return least
-
-    def least(self, owner: JoinFeedback) -> dict[str, int]:
-        """The least values in columns of its inputs that may still be asked for by this consumer, or by one behind it."""
-        return self.floors() if owner is self else self._least(self._behind(owner).least())
-
-    def _behind(self, owner: JoinFeedback) -> Downstream:
-        return next(each for each in self.downstream if each.owner is owner)

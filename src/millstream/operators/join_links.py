@@ -106,5 +106,5 @@ class Downstream:
 
     def least(self) -> dict[str, int]:
         """By this join's names, the least values that may still be asked for."""
-        known = self.consumer.least(self.owner)
+        known = self.consumer.reach.least(self.owner)
         return {column: known[name] for column, name in self.names.items() if name in known}

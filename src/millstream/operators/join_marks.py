@@ -109,7 +109,7 @@ class Marks:
             if self.watch.left > 0 or self.owner.waking or not self.watch.rested(self.saves):
                 return False
             self.owner.count(self.watch)
-        if self.watch.idle and self.owner.waking:
+        if self.watch.dormant and self.owner.waking:
             return False
         self.owner.look(self.watch)
         return True
@@ -129,7 +129,7 @@ class Marks:
             self.producer.say(MARK, self.owner, values.take(pa.array(asked[~wanted & ~known])), self.pattern.different)
         spared = asked[~wanted]
         expiry = until[pairs.probes[spared]] if pairs.port == LEFT else self.rows[LEFT].expiries(pairs.rows[spared])
-        bound = self.producer.needed(next(each for each in self.producer.downstream if each.owner is self.owner))[LEFT]
+        bound = self.producer.reach.needed(self.producer.reach.behind(self.owner))[LEFT]
         left, right = self.pattern.sides(values)
         needed[spared] = self.leave(hashes[spared], (left[spared], right[spared]), expiry, bound)
 

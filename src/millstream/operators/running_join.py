@@ -254,12 +254,12 @@ class RunningJoin(Operator):
     def _left_bound(self) -> int:
         """Left tuples whose intervals end before this time meet no later right tuple."""
         mark = self.promises.mark(RIGHT, self.config.axis)
-        return mark if self.feedback is None else min(mark, self.feedback.bounds()[LEFT])
+        return mark if self.feedback is None else min(mark, self.feedback.reach.bounds()[LEFT])
 
     def _right_bound(self) -> int:
         """Right tuples that expire before this left time meet no later left tuple."""
         mark = self.promises.mark(LEFT, self.config.left_time) if self.timed else MIN_TIME
-        return mark if self.feedback is None else min(mark, self.feedback.bounds()[RIGHT])
+        return mark if self.feedback is None else min(mark, self.feedback.reach.bounds()[RIGHT])
 
     def _put_left(self, batch: pa.RecordBatch, mask: Mask, out: Output) -> None:
         """Left tuples without a partner; a left join fills the other side with nulls."""

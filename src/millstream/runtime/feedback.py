@@ -107,7 +107,7 @@ def _lend(network: Network, join: JoinFeedback, trial: int) -> None:
     pairs = [(mine, link.names[theirs]) for mine, theirs in equal if theirs in link.names]
     sides = [[pair for pair in pairs if _side(lender, pair[1]) == side] for side in (LEFT, RIGHT)]
     side = max((LEFT, RIGHT), key=lambda each: len(sides[each]))
-    offsets = lender.reach({link.names[name]: -reach for name, reach in join.config.right_reach if name in link.names})
+    offsets = lender.reach.expiries({link.names[name]: -reach for name, reach in join.config.right_reach if name in link.names})
     if not sides[side] or min(offsets) == MIN_TIME:
         return
     columns, parts = (tuple(names) for names in zip(*sides[side], strict=True))
@@ -158,7 +158,7 @@ def _bounded(owner: JoinFeedback) -> bool:
     real, owner.progress = owner.progress, lambda side, attribute: 0
     try:
         holders = [(holder, each) for holder in owner.holders() for each in holder.downstream if each.owner is owner]
-        return all(min(holder.needed(each)) > MIN_TIME for holder, each in holders)
+        return all(min(holder.reach.needed(each)) > MIN_TIME for holder, each in holders)
     finally:
         owner.progress = real
 
