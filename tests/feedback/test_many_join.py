@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from millstream.core.clock import ManualClock
+from millstream.feedback import wanted
 from millstream.operators.many_join import ManyJoin
 from millstream.operators.running_many_join import RunningManyJoin
 from millstream.pipeline import Pipeline
@@ -320,3 +321,24 @@ def test_bands_that_are_very_wide() -> None:
     running.push("B", [at(1, 5, 7)])
     running.push("C", [at(1, 7, 2)])
     assert rows(running) == [(1, 7, 2)]
+
+
+@pytest.mark.parametrize("tree", ONE)
+def test_a_late_block_wakes_all_that_wait_for_it(tree: str) -> None:
+    """Nobody who comes later meets any of it, but those who have waited do: also by what is told after room was made for more."""
+    session = ms.Session("local")
+    session.sql(f"SET feedback.trial = 0; SET join.tree = '{tree}'; CREATE SINK Out WITH (connector = 'memory')")
+    for name in "ABC":
+        session.sql(f"CREATE STREAM {name} (k BIGINT, j BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS NONE WITH (connector = 'list')")
+    windows = ", ".join(f"{name} [RANGE 10 SECONDS]" for name in "ABC")
+    session.sql(f"INSERT INTO Out SELECT A.k AS k FROM {windows} WHERE A.k = B.k AND A.j = C.j AND A.j = C.k")
+    live = ms.testing.Live(session)
+    live.push("B", [(-5, 0, START)])
+    live.push("C", [(0, 0, START)])
+    live.push("A", [(k, 0, START) for k in range(500)])
+    live.push("C", [(0, -1, START + 100_000_000)])
+    live.push("A", [(-1, -1, START + 100_000_000)])
+    with patch.object(wanted, "SOME", 16):
+        live.push("B", [(499 - k, 0, START) for k in range(2000)])
+    live.end()
+    assert sorted(row["k"] for row in live.rows()) == list(range(500))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 
+from millstream.feedback import watch as watches
 from millstream.feedback.nodes import Node
 from millstream.feedback.watch import Watch
+from tests.feedback.test_paper import Play
 
 SOME = np.arange(1, 101, dtype=np.uint64)
 
@@ -44,3 +48,43 @@ def test_a_trial_that_loses_is_over_early_and_one_that_earns_goes_on() -> None:
             watch.ask(np.tile(SOME, 10), makes=6.0)
     assert poor.room == 0 and poor.poor()
     assert rich.room == 8192 - 4000 and not rich.poor()
+
+
+def test_a_watch_that_nobody_asks_counts_nothing_until_somebody_does() -> None:
+    with patch.object(watches, "UNASKED", 3):
+        play = Play(
+            {"A": "k x", "B": "k", "C": "x"},
+            "SELECT A.name AS a, B.name AS b, C.name AS c FROM A [NOW], B [NOW], C [NOW] WHERE A.k = B.k AND A.x = C.x",
+        )
+        (watch,) = [watch for join in play.joins for watch in join.watches if watch.node.columns == ("x",)]
+        for n in range(6):
+            play.push(0, {f"c{n}": (n % 2,)})
+        assert watch.dormant and not len(watch.wanted)
+        play.push(0, {"b1": (1,)})
+        assert play.push(0, {"a1": (1, 7)}) == ["<suspend, (x=7)> Op2 to Op1"]
+        assert not watch.dormant
+        for n in range(10, 16):  # somebody sleeps
+            play.push(0, {f"c{n}": (2,)})
+        assert not watch.dormant
+        assert play.push(0, {"a2": (1, 0)}) == []
+        assert play.push(0, {"c7": (7,)}) == ["<resume, (x=7)> Op2 to Op1"]
+        assert play.results() == {"a1b1c7", "a2b1c0", "a2b1c2", "a2b1c4"}
+
+
+def test_pairs_are_not_asked_about_while_somebody_is_woken_and_nothing_is_counted() -> None:
+    """Also where a table is asked about the same pairs: who wakes a1 is not counted yet, so that a1b1 would not be needed."""
+    query = """SELECT q.a AS a, q.b AS b, q.c AS c FROM (SELECT A.name AS a, B.name AS b, C.name AS c, A.u AS u, B.v AS v
+        FROM A [RANGE 1 HOUR], B [RANGE 1 HOUR], C [RANGE 1 HOUR] WHERE A.k = B.k AND A.x = C.x AND B.y = C.y) AS q
+        JOIN R ON q.u = R.u AND q.v = R.v"""
+    tree = "SET join.tree = '((A B) C)';"
+    with patch.object(watches, "UNASKED", 3):
+        play = Play({"A": "k x u", "B": "k y v", "C": "x y"}, query, tree, table={"u": [1], "v": [1]})
+        assert any(join.refused and join.marks is not None for join in play.joins)
+        play.push(0, {"c0": (9, 7)})
+        play.push(0, {"b1": (1, 7, 1)})
+        play.push(0, {"a1": (1, 5, 1)})
+        for n in range(1, 20):
+            play.push(1, {f"c{n}": (1000, 1000)})
+        assert [watch.dormant for join in play.joins for watch in join.watches if watch.node.level == 2] == [True]
+        play.push(2, {"c20": (5, 7)})
+        assert play.results() == {"a1b1c20"}

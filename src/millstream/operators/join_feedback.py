@@ -90,6 +90,8 @@ class JoinFeedback:
         self.patterns = Sleepers(PATTERN, self.journal)
         self.waking, self.woke = False, True
         """Whether it is about to wake somebody, and whether it has since it was last told that time has moved on."""
+        self._marking = False
+        """Whether pairs of the tuples at hand are asked about."""
         self._arriving = MAX_TIME
         """When the first of those expires who are about to wake somebody: they may meet him, though nobody who comes later."""
         self.work = Work()
@@ -296,7 +298,8 @@ class JoinFeedback:
 
     def begins(self, tuples: int) -> bool:
         """Tuples are about to meet others: whether there are pairs that are not to be made. It holds for all of them, or none."""
-        return (self.marks is not None and self.marks.begins(tuples)) or bool(self.refused)
+        self._marking = self.marks is not None and self.marks.begins(tuples)
+        return self._marking or bool(self.refused)
 
     def needs(self, pairs: Candidates, stays: Bools, until: Int64s) -> Bools:
         """Which pairs are to be made; a tuple that is not going to stay could not be found again. `until` is when it expires."""
@@ -304,7 +307,7 @@ class JoinFeedback:
         for pattern in self.refused:
             hashes, valid = pattern.hashes(pattern.values(pairs))
             needed &= valid & pattern.watch.wanted.there(hashes)
-        if self.marks is not None and not self.marks.watch.resting:
+        if self.marks is not None and self._marking:
             self.marks.sift(pairs, stays, until, needed)
         return needed
 

@@ -74,6 +74,8 @@ class ManyFeedback:
         """Tuples that come in, behind those that have waited for them; without those that are to wait themselves."""
         self.count()
         found, times = [], self._times(port, batch)
+        if len(times):
+            self._move(port, min(self.bounds[port], int(times.min())))  # those who are woken meet them, though nobody who comes later may
         for watch in self._awake(port):
             woken = watch.wanted.come(*watch.partners(batch), times)
             if watch.poor():
@@ -81,8 +83,6 @@ class ManyFeedback:
                 watch.rest(len(self.rows[port]))
             found.append((watch, woken))
         self.coming = self.owned[port]
-        if len(times):
-            self._move(port, min(self.bounds[port], int(times.min())))  # those who are woken meet them, though nobody who comes later may
         for watch, woken in found:
             for other, sleepers in enumerate(self.asleep) if len(woken) else ():
                 tuples = sleepers.take(watch, woken)
