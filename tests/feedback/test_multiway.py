@@ -214,6 +214,26 @@ def test_what_sleeps_for_two_consumers_beside_silent_streams_is_let_go() -> None
     assert live.state_rows == 0
 
 
+@pytest.mark.parametrize("column", ["A.ts", "B.ts"])
+def test_silent_streams_are_asked_also_where_another_time_is_compared(column: str) -> None:
+    """A tuple of A sleeps for want of C, which is compared with the time of B."""
+    session = ms.Session("local")
+    session.sql("SET feedback.trial = 0; CREATE SINK Out WITH (connector = 'memory')")
+    for name, columns in {"A": "k BIGINT, x BIGINT", "B": "k BIGINT", "C": "x BIGINT"}.items():
+        declared = f"CREATE STREAM {name} ({columns}, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS ON DEMAND SKEW 1 SECOND"
+        session.sql(f"{declared} WITH (connector = 'list')")
+    pairs = f"(SELECT A.x AS x, {column} AS ts FROM A [RANGE 10 SECONDS], B [RANGE 10 SECONDS] WHERE A.k = B.k) AS p"
+    session.sql(f"INSERT INTO Out SELECT p.x AS x FROM {pairs}, C WHERE p.x = C.x AND C.ts BETWEEN p.ts AND p.ts + INTERVAL 10 SECONDS")
+    live = ms.testing.Live(session, ManualClock(START))
+    live.push("C", [(1, START)])
+    live.push("B", [(7, START)])
+    live.push("A", [(7, 5, START)])
+    assert sum(len(sleepers) for join in joins(live) for sleepers in join.asleep) == 1
+    for _ in range(3):
+        live.advance("1000 seconds")
+    assert live.state_rows == 0
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("names", ["ABC", "ABCD", "ABCDE", "ABCDEF"])

@@ -112,7 +112,8 @@ class JoinFeedback:
         """State has become something else: what was known of it is found out anew."""
         if self.marks is not None:
             self.marks.refresh()
-        self.waits, self.woke = Waits(self), True
+        self.waits.refresh()
+        self.woke = True
         if self.again is not None:
             self.again.refresh()
         self.epoch.stir()
@@ -244,12 +245,6 @@ class JoinFeedback:
             self.woke = sleeping
             link.forget()
             self.count(*(watch for watch in watches if watch.wanted.asleep > 1024 + 4 * watch.sleepers))
-
-    def called(self, owner: JoinFeedback, column: str) -> str | None:
-        """What a consumer further on calls a column."""
-        each = next((each for each in self.downstream if each.owner is owner), None)
-        name = each.names.get(column) if each is not None else None
-        return name if name is None or each is None or each.consumer is owner else each.consumer.called(owner, name)
 
     # -- as a producer --------------------------------------------------------------------------------------------
 

@@ -222,13 +222,6 @@ class Marks:
                 same = self.pattern.hashes(values)[0].view(np.int64) == _of(taken, "pattern")[which[a]]
                 yield lefts[a[same]], rights[b[same]]
 
-    def tuples(self) -> Iterator[pa.RecordBatch]:
-        """The tuples of each side that have a part of some pattern."""
-        patterns = self.patterns.all()
-        for side, name in enumerate(("left", "right")):
-            _, rows = self.rows[side].having(self.pattern.of(side), np.unique(_of(patterns, name)).view(np.uint64))
-            yield self.rows[side].take(rows)
-
     def forget(self) -> bool:
         """Where one side has no tuples there are no pairs that might be made."""
         if not len(self.patterns) or all(len(window) for window in self.rows):

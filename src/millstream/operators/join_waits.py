@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from millstream.core.types import to_axis
+from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.operators.contract import Due
 
 if TYPE_CHECKING:
@@ -21,45 +19,51 @@ class Waits:
 
     def __init__(self, join: JoinFeedback) -> None:
         self.join = join
+        self._offsets: list[tuple[str, JoinFeedback, tuple[int, int]]] = []
+        """For each column of the partner and each join where somebody may sleep: what expires there, counted from a time in that column."""
         self._aims: dict[str, int] = {}
+
+    @property
+    def _partner(self) -> int:
+        return RIGHT if self.join.fed == LEFT else LEFT
+
+    def learn(self) -> None:
+        """While nobody sleeps yet: what is let go where one column of the partner has come to 0 and the others are nowhere."""
+        join, real = self.join, self.join.progress
+        reaching = [(band.right, band.high) if join.fed == LEFT else (band.left, band.low) for band in join.config.moving]
+        for ending in dict.fromkeys(name for name, by in reaching if by is not None):
+
+            def progress(side: int, attribute: str | None, ending: str = ending) -> int:
+                return 0 if (side, attribute) == (self._partner, ending) else MIN_TIME
+
+            join.progress = progress
+            self._offsets += [(ending, holder, holder.reach.needed(holder.reach.behind(join))) for holder in join.holders()]
+        join.progress = real
+
+    def refresh(self) -> None:
+        """What sleeps has become something else."""
+        self._aims = {}
 
     def due(self) -> Iterator[Due]:
         """Where promises wait for what sleeps, the first of it is waited for."""
-        join = self.join
-        link = join.links[join.fed] if join.fed is not None else None
-        if link is None or not any(watch.sleepers for watch in join.ready()):
+        join, other = self.join, self._partner
+        if join.fed is None or not any(watch.sleepers for watch in join.ready()):
             return
-        other = RIGHT if join.fed == LEFT else LEFT
         hurry = any(holder.held for holder in join.holders())
         reached = [join.progress(other, ending) >= aim for ending, aim in self._aims.items()]
         if hurry or not reached or any(reached):
-            ends = self._latest(min if hurry else max)
             kept = {ending: aim for ending, aim in self._aims.items() if join.progress(other, ending) < aim}
-            self._aims = {ending: min(kept.get(ending, end), end) for ending, end in ends.items()}
+            self._aims = {ending: min(kept.get(ending, end), end) for ending, end in self._ends(hurry).items()}
         yield from (Due(other, ending, aim) for ending, aim in self._aims.items())
 
-    def _latest(self, choose: Callable[[int, int], int]) -> dict[str, int]:
-        """Where columns of the other input end the sleep of the last, or the first."""
+    def _ends(self, hurry: bool) -> dict[str, int]:
+        """Where columns of the partner end the sleep of the last, or the first."""
         ends: dict[str, int] = {}
-        for holder, tuples in [(each, tuples) for each in self.join.holders() for tuples in _held_back(each)]:
-            here = {holder.called(self.join, column): column for column in tuples.schema.names}
-            for name, ending, by in self._ends():
-                if name in here:
-                    times = to_axis(tuples.column(here[name]))
-                    end = int(choose(times.min(), times.max())) + by + 1
+        choose = min if hurry else max
+        for ending, holder, (left, right) in self._offsets:
+            for sleepers, by in zip(holder.sleeping, (left, right, left), strict=True):
+                expiry = sleepers.rows.earliest if hurry else sleepers.rows.latest
+                if expiry < MAX_TIME and by > MIN_TIME:
+                    end = expiry - by + 1
                     ends[ending] = choose(ends.get(ending, end), end)
         return ends
-
-    def _ends(self) -> list[tuple[str, str, int]]:
-        """Columns of the fed input, those of the other one that end their sleep, and how far they reach."""
-        config = self.join.config
-        if self.join.fed == LEFT:
-            return [(band.left, band.right, band.high) for band in config.bands if band.high is not None and band.left != config.latest]
-        return [(name, str(config.left_time), reach) for name, reach in config.right_reach]
-
-
-def _held_back(holder: JoinFeedback) -> Iterator[pa.RecordBatch]:
-    """The tuples that sleep, and those whose pairs are not made."""
-    yield from (sleepers.all() for sleepers in holder.asleep if len(sleepers))
-    if holder.marks is not None and len(holder.patterns):
-        yield from (tuples for tuples in holder.marks.tuples() if tuples.num_rows)

@@ -81,6 +81,7 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
         join.fed = fed
         _behind(join, link, join)
         if _bounded(join):
+            join.waits.learn()
             known = {pair: component for pair, component in keys.items() if component is not None}
             for place, node in enumerate(lattice(known, LEVELS)):
                 watch = Watch(node, number * 64 + place, trial)
