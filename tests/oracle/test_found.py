@@ -166,6 +166,45 @@ def test_windows_over_windows_keep_both_pairs_of_ends() -> None:
     )
 
 
+@pytest.mark.parametrize("buckets", [0, 2])
+@pytest.mark.parametrize(("join", "duck"), [("JOIN", "JOIN"), ("LEFT JOIN", "LEFT JOIN"), ("LEFT ANTI JOIN", "ANTI JOIN")])
+def test_a_windowed_distinct_is_joined_on_its_own_times(join: str, duck: str, buckets: int) -> None:
+    """`window_start` is no later time of the tuples, so no band follows for it."""
+    streams = (
+        StreamSpec("A", rows=(row(0, 1), row(30, 1), row(50, 2))),
+        StreamSpec("B", rows=(row(1, 1, i=10), row(31, 1, i=11), row(51, 2, i=12))),
+    )
+    columns = "d.k AS dk, d.ts AS dt" + ("" if "ANTI" in join else ", b.i AS i")
+    near = "epoch_us(b.ts) BETWEEN epoch_us(d.ts) - 5000000 AND epoch_us(d.ts) + 5000000"
+    for wa in ("", " WA ts"):
+        check(
+            f"SELECT {columns} FROM (SELECT DISTINCT k, ts FROM A [RANGE 1 MINUTE{wa}]) AS d {join} B AS b"
+            " ON d.k = b.k AND b.ts BETWEEN d.ts - INTERVAL 5 SECONDS AND d.ts + INTERVAL 5 SECONDS",
+            f"SELECT {columns} FROM (SELECT DISTINCT k, ts FROM A) AS d {duck} B AS b ON d.k = b.k AND {near}",
+            *streams,
+            buckets=buckets,
+        )
+    if join == "JOIN":
+        check(
+            "SELECT d.ts AS dt, b.ts AS bt FROM B AS b JOIN (SELECT DISTINCT k, ts FROM A [RANGE 1 MINUTE]) AS d"
+            " ON d.k = b.k AND b.ts BETWEEN d.ts - INTERVAL 5 SECONDS AND d.ts + INTERVAL 5 SECONDS",
+            f"SELECT d.ts AS dt, b.ts AS bt FROM (SELECT DISTINCT k, ts FROM A) AS d JOIN B AS b ON d.k = b.k AND {near}",
+            *streams,
+            buckets=buckets,
+        )
+
+
+def test_a_distinct_without_its_time_is_joined_on_the_ends_of_a_window_over_it() -> None:
+    shifted = "SELECT DISTINCT k, x FROM (SELECT k, ts + INTERVAL 1 SECOND AS x FROM A)"
+    ours = f"SELECT k, window_start AS w FROM (SELECT DISTINCT k FROM ({shifted}) [RANGE 10 SECONDS WA x])"
+    duck = f"SELECT DISTINCT k, window_start AS w FROM {expanded(f'({shifted})', 10 * SECOND, 10 * SECOND, 'epoch_us(x)')}"
+    check(
+        f"SELECT d.k AS dk, b.i AS i FROM ({ours}) AS d JOIN B AS b ON d.k = b.k AND b.ts BETWEEN d.w AND d.w + INTERVAL 5 SECONDS",
+        f"SELECT d.k AS dk, b.i AS i FROM ({duck}) AS d JOIN B AS b ON d.k = b.k AND epoch_us(b.ts) BETWEEN epoch_us(d.w) AND epoch_us(d.w) + 5000000",
+        *OUTER,
+    )
+
+
 def test_a_union_in_order() -> None:
     query = "SELECT i, ts AS tt FROM A UNION ALL SELECT i, ts FROM B"
     case = Case(OUTER, (Query(query + " ORDER BY tt", query, "tt"),), 2, 3)

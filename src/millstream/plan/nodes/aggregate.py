@@ -104,6 +104,13 @@ class Distinct(Unary):
         return self.input.time if self.input.time in self.keys else None
 
     @cached_property
+    def times(self) -> frozenset[str]:
+        """Those of its input, unless one of them is dropped; a window has times of its own."""
+        if self.window is None and self.time is not None and self.input.times <= set(self.keys):
+            return self.input.times
+        return frozenset() if self.time is None else frozenset([self.time])
+
+    @cached_property
     def progressing(self) -> frozenset[str]:
         kept = frozenset(c for c in self.input.progressing if c in self.keys)
         return kept | set(self.ends) if self.window is not None else kept
