@@ -31,6 +31,7 @@ def test_letters_are_appended_by_stream(tmp_path: Path) -> None:
         "line": 7,
         "punctuation": None,
         "content": "1,abc",
+        "run": box.run,
     }
     assert box.counts == {("Bid", "broken"): 2, ("Bid", "late"): 1, ("a/b", "error"): 1}
     assert box.total() == 4 and box.total("Bid") == 3 and box.total(kind="late") == 1
@@ -53,6 +54,16 @@ def test_an_epoch_is_committed_and_counted_once(tmp_path: Path) -> None:
     for _ in range(2):
         box.deliver(4, [LATE])
     assert box.total(kind="late") == 2
+
+
+def test_a_letter_names_its_run(tmp_path: Path) -> None:
+    for run in ("monday", "tuesday"):
+        LetterBox(str(tmp_path), run).put([BROKEN])
+        LetterBox(str(tmp_path), run).deliver(0, [LATE])
+    letters = [json.loads(line) for file in sorted(tmp_path.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    assert sorted((letter["kind"], letter["run"]) for letter in letters) == [
+        ("broken", "monday"), ("broken", "tuesday"), ("late", "monday"), ("late", "tuesday"),
+    ]  # fmt: skip
 
 
 def test_no_letters_leave_no_directory(tmp_path: Path) -> None:

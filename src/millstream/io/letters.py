@@ -16,8 +16,8 @@ from millstream.io.staging import Staging, safe, writing
 Counts = Counter[tuple[str, str]]
 
 
-def encode(letter: DeadLetter) -> bytes:
-    return (json.dumps(asdict(letter), ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+def encode(letter: DeadLetter, run: str) -> bytes:
+    return (json.dumps({**asdict(letter), "run": run}, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 class LetterBox:
@@ -41,7 +41,7 @@ class LetterBox:
         texts: dict[str, list[bytes]] = {}
         with self._lock:
             for letter in letters:
-                texts.setdefault(letter.stream, []).append(encode(letter))
+                texts.setdefault(letter.stream, []).append(encode(letter, self.run))
                 self.counts[letter.stream, letter.kind] += 1
             with writing("dead letters", self.path):
                 for stream, lines in texts.items():
@@ -100,7 +100,7 @@ class LetterWriter:
 
     def put(self, letters: Iterable[DeadLetter]) -> None:
         for letter in letters:
-            self.lines.setdefault(letter.stream, []).append(encode(letter))
+            self.lines.setdefault(letter.stream, []).append(encode(letter, self.staging.run))
             self.counts[letter.stream, letter.kind] += 1
 
     def close(self) -> Part:

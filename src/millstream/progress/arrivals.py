@@ -9,13 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from millstream.core.block import Block
-from millstream.core.letters import DeadLetter
+from millstream.core.letters import DeadLetter, as_json
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import FIRST_TIME, LAST_TIME, MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
-from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.claims import Claims
 from millstream.progress.markers import Remembered, markers

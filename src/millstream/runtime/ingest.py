@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.core.block import Block, empty_batch
-from millstream.core.letters import DeadLetter
+from millstream.core.letters import DeadLetter, as_json
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, SEQUENCE, to_axis
 from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Source, Unit
 from millstream.operators.edges import Enter
-from millstream.operators.failures import as_json
 from millstream.plan.catalog import Stream
 from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken

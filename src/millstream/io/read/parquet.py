@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millstream.core.letters import DeadLetter, as_json
 from millstream.errors import SourceProblem
 from millstream.io.contract import Reading
-from millstream.io.read.base import broken, numbered, pieces
+from millstream.io.read.base import numbered, pieces
 from millstream.io.read.values import is_bytes, is_text, type_name
 
 
@@ -57,7 +58,10 @@ class ParquetReader:
                     value = batch.column(name)[index]
                     wrong.setdefault(index, f"column `{field.name}`: {value} does not fit {type_name(field.type)} exactly")
                 columns.append(values)
-            letters = [broken(self.stream, path, row + i, why, str(batch.slice(i, 1).to_pydict())) for i, why in sorted(wrong.items())]
+            found = pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=self.schema.names)
+            letters = [
+                DeadLetter(self.stream, "broken", why, path, row + i, content=as_json(found, i)) for i, why in sorted(wrong.items())
+            ]
             keep = np.ones(batch.num_rows, dtype=bool)
             keep[list(wrong)] = False
             columns = [column.filter(pa.array(keep)) for column in columns]
