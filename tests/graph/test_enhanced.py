@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from millstream.core.block import Block, empty_batch
+from millstream.core.punctuation import Punctuation
 from millstream.graph.enhanced import enhanced
 from millstream.graph.graph import Graph
 from millstream.operators.buffers import Book
@@ -66,3 +68,18 @@ def test_they_are_those_that_promises_take(order: str) -> None:
         shown.setdefault(start, []).append(arc)
     for start, found in shown.items():
         assert network._arcs(start) == found
+
+
+def test_a_vertex_that_goes_forgets_the_marks_of_its_own_arcs_alone() -> None:
+    of = graph("out-of-order", UNION)
+    union = next(v for v in of.vertices if len(v.inputs) == 2)
+    network = Network(lambda vertex, block: None, set(), Book(), arcs=False)
+    network.connect(union)
+    mark = Block(empty_batch(union.config.schema), (Punctuation.linear("ts", 7),))
+    network.put(union.number, 0, mark)
+    network.connect(of.by_number[0])
+    network.disconnect(0)
+    network.put(union.number, 0, mark)
+    assert len(network.doors[union.number, 0]) == 1
+    network.disconnect(union.number)
+    assert not network.marks

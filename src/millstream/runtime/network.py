@@ -37,6 +37,7 @@ class Network:
         self.pending: dict[int, None] = {}
         """The operators that have something to take, in the order in which it came."""
         self.marks: dict[tuple[int, int], dict[str, int]] = {}
+        """By arc, of which the last two parts are the vertex and its port."""
         self.arcs: dict[Place, list[TsmArc]] | None = {} if arcs else None
         """Those of the enhanced query graph, as far as they were asked for. None: promises go as tuples do."""
         self.woken: dict[int, list[int]] = {}
@@ -75,7 +76,7 @@ class Network:
         self.woken.pop(number, None)
         for woken in self.woken.values():
             woken[:] = [other for other in woken if other != number]
-        self.marks = {arc: marks for arc, marks in self.marks.items() if number not in arc}
+        self.marks = {arc: marks for arc, marks in self.marks.items() if arc[-2] != number}
 
     def use_arcs(self, arcs: bool) -> None:
         """Whether promises go over arcs of their own from now on."""
