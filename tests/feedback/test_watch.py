@@ -5,10 +5,13 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from millstream.feedback import watch as watches
-from millstream.feedback.nodes import Node
+from millstream.feedback.nodes import Node, lattice
 from millstream.feedback.watch import Watch
+from millstream.operators.join_reach import Reach
+from millstream.runtime.feedback import LEVELS, watch_number
 from tests.feedback.test_paper import Play
 
 SOME = np.arange(1, 101, dtype=np.uint64)
@@ -88,3 +91,21 @@ def test_pairs_are_not_asked_about_while_somebody_is_woken_and_nothing_is_counte
         assert [watch.dormant for join in play.joins for watch in join.watches if watch.node.level == 2] == [True]
         play.push(2, {"c20": (5, 7)})
         assert play.results() == {"a1b1c20"}
+
+
+def test_each_watch_has_a_number_of_its_own_however_many_components_there_are() -> None:
+    nodes = list(lattice({(f"c{n}", f"p{n}"): n for n in range(11)}, LEVELS))
+    numbers = {watch_number(operator, place) for operator in range(3) for place in range(len(nodes))}
+    assert len(numbers) == 3 * len(nodes) == 3 * 67
+
+
+def test_a_join_keeps_its_own_progress_where_what_is_waited_for_cannot_be_learned() -> None:
+    play = Play(
+        {"A": "k x", "B": "k", "C": "x"},
+        "SELECT A.name AS a, B.name AS b, C.name AS c FROM A [NOW], B [NOW], C [NOW] WHERE A.k = B.k AND A.x = C.x",
+    )
+    (join,) = [join for join in play.joins if join.fed is not None]
+    before = join.progress
+    with patch.object(Reach, "needed", side_effect=ValueError), pytest.raises(ValueError):
+        join.waits.learn()
+    assert join.progress == before

@@ -31,14 +31,16 @@ class Waits:
         """While nobody sleeps yet: what is let go where one column of the partner has come to 0 and the others are nowhere."""
         join, real = self.join, self.join.progress
         reaching = [(band.right, band.high) if join.fed == LEFT else (band.left, band.low) for band in join.config.moving]
-        for ending in dict.fromkeys(name for name, by in reaching if by is not None):
+        try:
+            for ending in dict.fromkeys(name for name, by in reaching if by is not None):
 
-            def progress(side: int, attribute: str | None, ending: str = ending) -> int:
-                return 0 if (side, attribute) == (self._partner, ending) else MIN_TIME
+                def progress(side: int, attribute: str | None, ending: str = ending) -> int:
+                    return 0 if (side, attribute) == (self._partner, ending) else MIN_TIME
 
-            join.progress = progress
-            self._offsets += [(ending, holder, holder.reach.needed(holder.reach.behind(join))) for holder in join.holders()]
-        join.progress = real
+                join.progress = progress
+                self._offsets += [(ending, holder, holder.reach.needed(holder.reach.behind(join))) for holder in join.holders()]
+        finally:
+            join.progress = real
 
     def refresh(self) -> None:
         """What sleeps has become something else."""

@@ -84,7 +84,7 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
             join.waits.learn()
             known = {pair: component for pair, component in keys.items() if component is not None}
             for place, node in enumerate(lattice(known, LEVELS)):
-                watch = Watch(node, number * 64 + place, trial)
+                watch = Watch(node, watch_number(number, place), trial)
                 if _ask(join, watch, link, node.columns):
                     join.watches.append(watch)
                     join.epoch.watches.append(watch)
@@ -92,6 +92,11 @@ def _own(join: JoinFeedback, number: int, trial: int) -> None:
         for holder in link.producer.self_and_above():
             holder.downstream = [each for each in holder.downstream if each.owner is not join]
         join.fed = None
+
+
+def watch_number(operator: int, place: int) -> int:
+    """A number that no other watch of a run has. The nodes of a lattice grow with the square of its components."""
+    return operator << 32 | place
 
 
 def _lend(network: Network, join: JoinFeedback, trial: int) -> None:
@@ -122,7 +127,7 @@ def _refuse(network: Network, operators: Mapping[int, Operator], number: int, kn
         return
     for place, (columns, hashes) in enumerate(known):
         if all(name in link.names for name in columns):
-            watch = Watch(Node(columns, ()), number * 64 + place, 0)
+            watch = Watch(Node(columns, ()), watch_number(number, place), 0)
             watch.wanted.come(hashes, np.ones(len(hashes), dtype=np.bool_), np.full(len(hashes), MAX_TIME))
             _ask(None, watch, link, columns)
 
