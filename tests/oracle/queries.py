@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from tests.oracle.streams import SECOND
 
+DECIMAL_KEY = "CAST(k AS DECIMAL(20,0))"
+"""The key of streams whose keys have several types, for a union of them; it must be a number and not NaN."""
 COLUMNS = ("k", "i", "x", "m", "s", "b", "d", "ts")
 FILTERS = (
     "i > 0", "b", "NOT b", "s LIKE 'a%'", "k IS NOT NULL", "x > 0", "m >= 0", "i BETWEEN -1 AND 2", "s IN ('a', 'b')", "d IS NULL OR i < 2", "i % 2 = 0",
@@ -94,7 +96,7 @@ def relation(r: random.Random, streams: list[str], depth: int = 1) -> Relation:
         word = "EXISTS" if kind == "SEMI" else "NOT EXISTS"
         return Relation(ours, f"(SELECT {columns} FROM {name} AS q WHERE {word} (SELECT 1 FROM {other} AS r WHERE {bound}))")
     members = [relation(r, streams, 0) for _ in range(r.choice([2, 3]))]
-    columns = "CAST(k AS DECIMAL(20,0)) AS k, i, x, m, s, b, d, ts"
+    columns = f"{DECIMAL_KEY} AS k, i, x, m, s, b, d, ts"
     ours = " UNION ALL ".join(f"SELECT {columns} FROM {m.ours}" for m in members)
     return Relation(f"({ours})", f"({ours})")
 
@@ -249,7 +251,7 @@ def chain(r: random.Random, streams: list[str]) -> Query:
     """Streams chained by UNION ALL in FROM, and unions in order."""
     names = [r.choice(streams) for _ in range(r.choice([2, 3]))]
     columns = "k, i, x, m, s, b, d, kind, ts"
-    union = " UNION ALL ".join(f"SELECT CAST(k AS DECIMAL(20,0)) AS k, {columns[3:]} FROM {name}" for name in names)
+    union = " UNION ALL ".join(f"SELECT {DECIMAL_KEY} AS k, {columns[3:]} FROM {name}" for name in names)
     if r.random() < 0.5:
         text, width, slide = window_text(r)
         rows = expanded(f"({union})", width, slide)
