@@ -147,3 +147,33 @@ def test_history_in_a_watched_directory_waits_for_its_own_tuples() -> None:
     live.push("A", (1, 13), (1, 60))
     assert [row["n"] for row in live.settle()] == [1, 2]
     assert live.letters == []
+
+
+DAY = 86_400
+DAILY = "(SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM A GROUP BY CAST(ts AS DATE))"
+
+
+@pytest.mark.parametrize("select", ["sum(n) AS n", "DISTINCT n"])
+def test_a_window_on_dates_closes_at_midnight(select: str) -> None:
+    live = Live(A, f"SELECT {select} FROM {DAILY} [RANGE 2 DAYS]", now=DAY)
+    live.push("A", (1, DAY), (1, DAY + 5))
+    assert live.settle() == []
+    live.settle(after=DAY - 1)
+    assert live.held == 1  # the group of the day
+    assert [row["n"] for row in live.settle(after=1)] == [2]
+    live.settle(after=DAY)
+    assert live.held == 0
+
+
+def test_a_date_joined_with_a_timestamp_waits_no_longer_than_its_window() -> None:
+    query = f"SELECT x.d, y.k FROM {DAILY} [RANGE 1 DAY] AS x LEFT JOIN B [RANGE 0 SECONDS] AS y ON y.k > 0"
+    live = Live(A + B, query, now=DAY)
+    live.push("A", (1, DAY))
+    live.push("B", (5, DAY + 7))
+    live.settle()
+    assert [row["k"] for row in live.settle(after=DAY)] == [5]
+    live.push("A", (1, 2 * DAY))
+    live.settle()
+    assert [row["k"] for row in live.settle(after=DAY)] == [5]
+    assert [row["k"] for row in live.settle(after=1)] == [5, None]
+    assert live.held == 0

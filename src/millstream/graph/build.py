@@ -209,7 +209,7 @@ class GraphBuilder:
         if window is not None and columns.get(window.attribute) != column(window.attribute):
             name = _free(window.attribute, columns)
             columns[name] = column(window.attribute)
-            window = type(window)(name, window.range, window.slide, window.rows, window.slides)
+            window = replace(window, attribute=name)
         source = self._project(source, tuple(columns.items()), node)
         groups = tuple(name for name, _ in node.groups)
         return self.add(Aggregate(self.schema(source), groups, tuple(calls), window, node.axis), source)
@@ -288,7 +288,8 @@ class GraphBuilder:
         """The operator as in-order execution has it, where its inputs have a time to wait for; nothing waits for latent time."""
         known = all(node.time in node.schema.names for node in inputs)
         latent = tuple(port for port, node in enumerate(inputs) if _latent(node))
-        if not self.in_order or not known or len(latent) == len(inputs):
+        comparable = known and len({node.schema.field(str(node.time)).type for node in inputs}) == 1
+        if not self.in_order or not comparable or len(latent) == len(inputs):
             return config
         times = tuple(str(node.time) for node in inputs)
         seen = tuple(schemas) or tuple(node.schema for node in inputs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from millstream.core.rates import Rates
 from millstream.graph.graph import Graph, Vertex
 from millstream.operators.edges import Enter
@@ -15,6 +17,7 @@ from millstream.operators.union import Union
 from millstream.plan.catalog import Stream
 from millstream.plan.cost import expected_state
 from millstream.plan.explain import span
+from millstream.plan.window import DAY
 
 SECOND = 1_000_000
 
@@ -60,8 +63,12 @@ def _many(join: ManyJoin, v: Vertex, graph: Graph) -> list[str]:
 def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:
     window = None
     if join.algorithm != PUNCTUATED:
-        ends = [band.high if port == 0 else None if band.low is None else -band.low for band in join.bands]
-        window = min((end for end in ends if end is not None), default=None)
+        ends = []
+        for band in join.bands:
+            end = band.high if port == 0 else None if band.low is None else -band.low
+            if end is not None:
+                ends.append(end * DAY if pa.types.is_date(join.left.field(band.left).type) else end)
+        window = min(ends, default=None)
     keys = frozenset((join.left_keys, join.right_keys)[port])
     closed = _closed(graph, v.inputs[port], keys) if join.algorithm != WINDOW else None
     stream = _traced(graph, v.inputs[port], keys)

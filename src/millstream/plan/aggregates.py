@@ -11,7 +11,7 @@ from millstream.errors import NameProblem, PlanProblem, UnsupportedProblem
 from millstream.expressions.registry import FUNCTIONS as SCALARS
 from millstream.language import place_of
 from millstream.plan.nodes import Aggregate, Call, Node, Windowed
-from millstream.plan.rules.recognise_windows import checked_window
+from millstream.plan.rules.recognise_windows import consumed
 from millstream.plan.scope import Scope, column
 from millstream.plan.window import WINDOW_END, WINDOW_START
 
@@ -74,7 +74,7 @@ def bind_aggregation(
     names = {key: name for name, key in keys}
     window = None
     if isinstance(node, Windowed):
-        window = checked_window(node.window)
+        window = consumed(node)
         node = node.input
         scope.extra = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
 

@@ -15,7 +15,7 @@ from millstream.language.types import sql_type
 from millstream.plan import nodes
 from millstream.plan.catalog import Stream
 from millstream.plan.nodes import Band, Node
-from millstream.plan.window import Window
+from millstream.plan.window import DAY, Window
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
@@ -152,7 +152,7 @@ def window_text(window: Window) -> str:
     """`1 min tumbling on ts`, `1 min every 10 s on ts`, `100 tuples tumbling`."""
 
     def length(value: int) -> str:
-        return f"{value} tuples" if window.rows else span(value)
+        return f"{value} tuples" if window.rows else span(value * DAY if window.days else value)
 
     on = "" if window.rows else f" on {window.attribute}"
     if window.range == window.slide:
@@ -164,10 +164,12 @@ def band_text(band: Band, schema: pa.Schema, meanings: Mapping[str, str] | None 
     """`low <= right - left <= high` in words: `b.ts within 5 s of a.ts`."""
     left, right = ((meanings or {}).get(name, name) for name in (band.left, band.right))
     low, high = band.low, band.high
-    timed = pa.types.is_timestamp(schema.field(band.left).type)
+    kind = schema.field(band.left).type
 
     def length(value: int) -> str:
-        return span(value) if timed else str(value)
+        if pa.types.is_integer(kind):
+            return str(value)
+        return span(value * DAY if pa.types.is_date(kind) else value)
 
     if low is not None and high is not None:
         if low == high == 0:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+DAY = 86_400_000_000
 
 
 def end_names(taken: Sequence[str]) -> tuple[str, str]:
@@ -31,6 +32,12 @@ class Window:
     """True when SLIDE was written, which only an aggregate understands."""
     optional: bool = False
     """True when the attribute may be null, because a left join brought it: then no pair is bound by it."""
+    days: bool = False
+    """True when range and slide count days, as a DATE does, and not microseconds."""
+
+    def in_days(self) -> Window:
+        """The window on a DATE; NOW and no window stay what they are."""
+        return replace(self, range=self.range // DAY, slide=max(self.slide // DAY, 1), days=True)
 
     def first_open(self, mark: int) -> int:
         """The smallest window id that a tuple at or after `mark` can still fall into."""
@@ -48,5 +55,5 @@ class Window:
         return window * self.slide
 
     def __str__(self) -> str:
-        unit = "rows" if self.rows else "us"
+        unit = "rows" if self.rows else "days" if self.days else "us"
         return f"{self.range} {unit} slide {self.slide} on {self.attribute}"

@@ -10,13 +10,14 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import is_axis
+from millstream.core.types import is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.language import place_of
+from millstream.language.durations import spell
 from millstream.language.types import sql_type
 from millstream.plan.nodes.base import Expression, Node, Unary
-from millstream.plan.window import Window
+from millstream.plan.window import DAY, Window
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,24 @@ class Windowed(Unary):
     window: Window
 
     def __post_init__(self) -> None:
-        if not is_axis(self.input.schema.field(self.window.attribute).type):
-            raise TypeProblem(f"a window needs a time or an integer, `{self.window.attribute}` is neither")
+        window, kind = self.window, self.input.schema.field(self.window.attribute).type
+        if window.rows:
+            return
+        name = "its time" if is_hidden(window.attribute) else f"`{window.attribute}`"
+        length = spell(window.range)
+        if pa.types.is_integer(kind):
+            raise TypeProblem(
+                f"a window of {length} needs a time, and {name} is an integer",
+                hint=f"put [RANGE {length}] behind the stream below, and then group",
+            )
+        if not is_axis(kind):
+            raise TypeProblem(f"a window needs a time, and {name} is {sql_type(kind).sql('spark')}")
+        lengths = [window.range, *([window.slide] if window.slides else [])]
+        if pa.types.is_date(kind) and (parts := [length for length in lengths if length % DAY]):
+            raise TypeProblem(
+                f"{name} is a DATE, and {spell(parts[0])} is not a number of whole days",
+                hint="write RANGE and SLIDE in whole days, or put the window on a TIMESTAMP, such as WA ts",
+            )
 
 
 @dataclass(frozen=True)

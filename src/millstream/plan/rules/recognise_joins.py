@@ -13,9 +13,8 @@ from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
 from millstream.plan.bands import implied_bands
-from millstream.plan.nodes import Band, Join, Node, Project
-from millstream.plan.rules.transform import bottom_up, columns_of
-from millstream.plan.scope import column
+from millstream.plan.nodes import Band, Join, Node
+from millstream.plan.rules.transform import bottom_up, columns_of, with_column
 
 # op, mirrored: `left op right` seen from the other side
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
@@ -43,8 +42,8 @@ def _change(node: Node, *, implied: bool) -> Node:
     for a, b in list(keys):
         if _progress_together(a, left, b, right):
             taken = {*left.schema.names, *right.schema.names}
-            left, first = _with_column(left, a, taken)
-            right, second = _with_column(right, b, taken)
+            left, first = with_column(left, a, taken)
+            right, second = with_column(right, b, taken)
             bands.append(Band(first, second, 0, 0))
     bands = _merged(bands)
     if implied and node.kind == "inner":
@@ -133,16 +132,6 @@ def _progress_together(a: exp.Expr, left: Node, b: exp.Expr, right: Node) -> boo
 def _moves(expression: exp.Expr, side: Node) -> bool:
     rule = monotone(expression, side.schema)
     return rule is not None and rule.column in side.progressing and is_axis(compile_expression(expression, side.schema).type)
-
-
-def _with_column(side: Node, expression: exp.Expr, taken: set[str]) -> tuple[Node, str]:
-    """The side with one more column, hidden, under a name nobody has."""
-    number = 0
-    while (name := f"__axis_{number}") in taken:
-        number += 1
-    taken.add(name)
-    columns = tuple((n, column(n)) for n in side.schema.names)
-    return Project(side, (*columns, (name, expression)), side.time), name
 
 
 def _latest(node: Join, bands: list[Band]) -> list[Band]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from millstream.plan.nodes import Node
+from millstream.plan.nodes import Node, Project
+from millstream.plan.scope import column
 
 
 def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -28,6 +29,16 @@ def substitute(expression: exp.Expr, columns: Mapping[str, exp.Expr]) -> exp.Exp
         return columns[node.name].copy() if isinstance(node, exp.Column) and node.name in columns else node
 
     return expression.transform(visit)
+
+
+def with_column(side: Node, expression: exp.Expr, taken: set[str]) -> tuple[Project, str]:
+    """The side with one more column, hidden, under a name that is not taken."""
+    number = 0
+    while (name := f"__axis_{number}") in taken:
+        number += 1
+    taken.add(name)
+    columns = tuple((n, column(n)) for n in side.schema.names)
+    return Project(side, (*columns, (name, expression)), side.time), name
 
 
 def conjunction(parts: list[exp.Expr]) -> exp.Expr:
