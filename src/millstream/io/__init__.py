@@ -10,7 +10,7 @@ from millstream.errors import NameProblem, Place, SinkProblem, SourceProblem
 from millstream.io.console import ConsoleSink
 from millstream.io.contract import DeadLetter, Part, Position, Reading, Sink, Source, Unit, Writer
 from millstream.io.file_sink import FileSink
-from millstream.io.files import FileSource, local_path
+from millstream.io.files import FileSource
 from millstream.io.generator import GeneratorSource
 from millstream.io.letters import LetterBox
 from millstream.io.lists import ListSource
@@ -36,7 +36,7 @@ def open_source(name: str, schema: pa.Schema, options: Mapping[str, str], place:
     connector = _connector(o, SOURCES)
     source: Source
     if connector == "file":
-        path = local_path(o.required("path"))
+        path = o.path()
         watch = o.flag("watch", False)
         source = FileSource(name, path, file_reader(name, schema, o, path), watch)
     elif connector == "socket":

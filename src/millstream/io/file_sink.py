@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from millstream.errors import SinkProblem
 from millstream.io.contract import Part, Writer
-from millstream.io.files import guess_format, local_path
+from millstream.io.files import guess_format
 from millstream.io.hold import Hold
 from millstream.io.options import Options
 from millstream.io.read.values import type_name
@@ -40,7 +40,7 @@ class FileSink:
 
     @classmethod
     def of(cls, name: str, options: Options) -> FileSink:
-        path = local_path(options.required("path"))
+        path = options.path()
         kind = options.choice("format", FILE_FORMATS) or guess_format(path, []) or "jsonl"
         mode = options.choice("mode", ("error", "append", "overwrite"), "error") or "error"
         layout: dict[str, Any] = {}

@@ -23,10 +23,6 @@ from millstream.io.stretches import stretches
 EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
 
 
-def local_path(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path.removeprefix("file://")))
-
-
 def found_files(owner: str, path: str) -> list[str]:
     """The files this path stands for, in name order; names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from millstream.errors import MillstreamError, NameProblem, Place, SourceProblem
+from millstream.io.places import need_local
 
 
 @dataclass
@@ -40,6 +41,10 @@ class Options:
         if value is None or not value.strip():
             raise self.wrong(f"the option `{name}` is {'missing' if value is None else 'empty'}", f"add {name} = '...' to WITH")
         return value
+
+    def path(self) -> str:
+        """The local path that the option `path` names."""
+        return need_local(self.required("path"), lambda said, hint: self.wrong(f"`path`: {said}", hint))
 
     def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str | None:
         value = self.text(name, default)

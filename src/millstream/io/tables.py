@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from millstream.errors import MillstreamError, Place, SourceProblem
-from millstream.io.files import found_files, local_path, read_file
+from millstream.io.files import found_files, read_file
 from millstream.io.options import Options
 from millstream.io.readers import file_reader
 
@@ -16,7 +16,7 @@ def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: 
     """All tuples; a broken one is an error, because a table has no dead letters and a join with half of it would be wrong."""
     o = Options.of(f"table {name}", options, place, SourceProblem)
     o.choice("connector", ("file",), "file")
-    path = local_path(o.required("path"))
+    path = o.path()
     reader = file_reader(name, schema, o, path)
     o.done()
     batches = []

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
+from millstream.io.places import local_path, scheme_of
 from millstream.io.staging import Staging, save
 from millstream.runtime.facts import Facts
 
@@ -50,7 +51,7 @@ class Checkpoint:
 
     @property
     def remote(self) -> bool:
-        return "://" in self.path
+        return scheme_of(self.path) is not None
 
     @property
     def spool(self) -> str | None:
@@ -59,10 +60,9 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: str) -> Checkpoint:
-        path = path.removeprefix("file://")
-        if "://" in path:
+        if scheme_of(path) is not None:
             return cls(path, None)
-        path = os.path.abspath(os.path.expanduser(path))
+        path = local_path(path)
         with _readable(path):
             os.makedirs(path, exist_ok=True)
             _known(path)  # nothing is written into what is not ours
@@ -128,7 +128,7 @@ class Checkpoint:
 
 def _name(path: str) -> str:
     """Of a new run; behind a URL, where it can not be kept, it is always the same."""
-    return hashlib.sha256(path.encode()).hexdigest()[:12] if "://" in path else uuid.uuid4().hex[:12]
+    return hashlib.sha256(path.encode()).hexdigest()[:12] if scheme_of(path) is not None else uuid.uuid4().hex[:12]
 
 
 @contextmanager

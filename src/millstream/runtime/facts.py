@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.graph.graph import Graph
-from millstream.io.files import local_path
+from millstream.io.places import local_path
 from millstream.language.statements import Key, Punctuate
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.visible import visible

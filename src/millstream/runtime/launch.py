@@ -19,6 +19,7 @@ from millstream.graph.graph import Graph
 from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
 from millstream.io.contract import Sink, Source
 from millstream.io.hold import Hold
+from millstream.io.places import need_local
 from millstream.io.staging import Staging
 from millstream.language import parse
 from millstream.language.statements import DropQuery, Explain, Insert, SetOption, Statement
@@ -279,7 +280,7 @@ def _letters_path(settings: Settings, sinks: list[Sink]) -> str:
     """As set, or beside the first file sink, or in the working directory."""
     chosen: str = settings.get("dead_letters.path")
     if chosen:
-        return chosen
+        return need_local(chosen, lambda said, hint: SinkProblem(f"dead_letters.path: {said}", hint=hint))
     for sink in sinks:
         if isinstance(sink, FileSink):
             return os.fspath(sink.path).rstrip("/") + "_dead_letters"

@@ -106,6 +106,7 @@ def _run_spark(
 
     from millstream.runtime.hosted import HostedProgram
     from millstream.runtime.spark.changing import LOG, Changing
+    from millstream.runtime.spark.failures import check_place
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
 
@@ -120,6 +121,8 @@ def _run_spark(
         raise
     if stop is not None and stop.is_set():
         return Status(stopped=True)  # it came while Spark started
+    if checkpoint is not None and checkpoint.remote:
+        check_place(spark, checkpoint.path)
     cores = spark.sparkContext.defaultParallelism
     buckets = settings.get("execution.buckets")
     if checkpoint is not None:

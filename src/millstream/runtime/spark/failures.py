@@ -7,6 +7,9 @@ import pickle
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
 
 from millstream.errors import DataProblem, MillstreamError, SetupProblem
 
@@ -62,6 +65,18 @@ def unseal(text: str) -> MillstreamError:
         return DataProblem(f"the query failed on Spark: {kind}: {said.strip()}")
     said = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("An error occurred while calling")]
     return DataProblem(f"the query failed on Spark: {_JAVA_NAME.sub('', said[0]) if said else 'no reason given'}")
+
+
+def check_place(session: Any, place: str) -> None:
+    """Raise a SetupProblem, with Spark's reason, unless Spark has a file system for the place of a checkpoint and can look into it."""
+    jvm = session.sparkContext._jvm
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(place)
+        path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()).exists(path)
+    except Py4JJavaError as error:
+        why = str(error.java_exception.getMessage() or error.java_exception).splitlines()[0]
+        hint = "choose a directory, or an address whose file system Spark has (--conf, docs/cluster.md)"
+        raise SetupProblem(f"the checkpoint {place} can not be used: {why}", hint=hint) from None
 
 
 def source_is_lost(text: str) -> bool:
