@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
@@ -15,39 +17,69 @@ from millstream.io.generator import GeneratorSource
 from millstream.io.letters import LetterBox
 from millstream.io.lists import ListSource
 from millstream.io.memory import MemorySink
-from millstream.io.options import Options
+from millstream.io.options import Options, Secret
 from millstream.io.rate import RateSource
 from millstream.io.readers import file_reader, line_reader
 from millstream.io.sockets import SocketSource
 from millstream.io.tables import read_table
 
-SOURCES = ("file", "socket", "rate", "generator")
-SINKS = ("file", "console", "memory")
-
 __all__ = [
     "ConsoleSink", "DeadLetter", "FileSink", "FileSource", "GeneratorSource", "LetterBox", "ListSource", "MemorySink", "Part", "Position",
-    "RateSource", "Reading", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source", "read_table",
+    "RateSource", "Reading", "Secret", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source", "read_table",
+    "secrets_of",
 ]  # fmt: skip
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Connector(Generic[T]):
+    """A kind of source or sink: how its options open one, and which of them are secret.
+
+    A secret option reaches no file of a checkpoint and no message, and may change between the lives of a run.
+    """
+
+    open: Callable[[str, pa.Schema, Options], T]
+    secret: frozenset[str] = frozenset()
+
+
+def _file_source(name: str, schema: pa.Schema, o: Options) -> Source:
+    path = o.path()
+    watch = o.flag("watch", False)
+    return FileSource(name, path, file_reader(name, schema, o, path), watch)
+
+
+def _socket(name: str, schema: pa.Schema, o: Options) -> Source:
+    host, port = o.text("host", "127.0.0.1") or "127.0.0.1", o.integer("port", None, 1, 65535)
+    if port is None:
+        o.required("port")
+    return SocketSource(name, host, port or 0, line_reader(name, schema, o))
+
+
+SOURCES: dict[str, Connector[Source]] = {
+    "file": Connector(_file_source),
+    "socket": Connector(_socket),
+    "rate": Connector(RateSource.of),
+    "generator": Connector(GeneratorSource.of),
+}
+SINKS: dict[str, Connector[Sink]] = {
+    "file": Connector(lambda name, _, o: FileSink.of(name, o)),
+    "console": Connector(lambda name, _, o: ConsoleSink(name, o.integer("limit", None))),
+    "memory": Connector(lambda name, _, o: MemorySink(name)),
+}
+
+
+def secrets_of(options: Mapping[str, object]) -> frozenset[str]:
+    """The options that are secret, of a stream or a sink with these options."""
+    name = str(options.get("connector", "file")).lower()
+    return frozenset().union(*(known[name].secret for known in (SOURCES, SINKS) if name in known))
 
 
 def open_source(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> Source:
     """The source that CREATE STREAM describes. `schema`: the declared columns, without one that is stamped on entry."""
     o = Options.of(f"stream {name}", options, place, SourceProblem)
-    connector = _connector(o, SOURCES)
-    source: Source
-    if connector == "file":
-        path = o.path()
-        watch = o.flag("watch", False)
-        source = FileSource(name, path, file_reader(name, schema, o, path), watch)
-    elif connector == "socket":
-        host, port = o.text("host", "127.0.0.1") or "127.0.0.1", o.integer("port", None, 1, 65535)
-        if port is None:
-            o.required("port")
-        source = SocketSource(name, host, port or 0, line_reader(name, schema, o))
-    elif connector == "generator":
-        source = GeneratorSource.of(name, schema, o)
-    else:
-        source = RateSource.of(name, schema, o)
+    source = _connector(o, SOURCES).open(name, schema, o)
     o.done()
     return source
 
@@ -55,22 +87,14 @@ def open_source(name: str, schema: pa.Schema, options: Mapping[str, str], place:
 def open_sink(name: str, options: Mapping[str, str], place: Place | None = None) -> Sink:
     """The sink that CREATE SINK describes."""
     o = Options.of(f"sink {name}", options, place, SinkProblem)
-    connector = _connector(o, SINKS)
-    sink: Sink
-    if connector == "file":
-        sink = FileSink.of(name, o)
-    elif connector == "console":
-        sink = ConsoleSink(name, o.integer("limit", None))
-    else:
-        sink = MemorySink(name)
+    sink = _connector(o, SINKS).open(name, pa.schema([]), o)
     o.done()
     return sink
 
 
-def _connector(options: Options, known: tuple[str, ...]) -> str:
+def _connector(options: Options, known: Mapping[str, Connector[T]]) -> Connector[T]:
     found = options.choice("connector", known, "file" if options.has("path") else None)
     if found is None:
-        raise NameProblem(
-            f"{options.owner} has no connector", place=options.place, hint=f"write WITH (connector = '{known[0]}', path = '...')"
-        )
-    return found
+        hint = f"write WITH (connector = '{next(iter(known))}', path = '...')"
+        raise NameProblem(f"{options.owner} has no connector", place=options.place, hint=hint)
+    return known[found]

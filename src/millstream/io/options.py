@@ -11,6 +11,16 @@ from millstream.errors import MillstreamError, NameProblem, Place, SourceProblem
 from millstream.io.places import need_local
 
 
+@dataclass(frozen=True)
+class Secret:
+    """The value of a secret option: no text that it is put into shows it."""
+
+    value: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return "***"
+
+
 @dataclass
 class Options:
     """Ask for each option, then call `done`: what nobody asked for is an unknown option."""
@@ -41,6 +51,11 @@ class Options:
         if value is None or not value.strip():
             raise self.wrong(f"the option `{name}` is {'missing' if value is None else 'empty'}", f"add {name} = '...' to WITH")
         return value
+
+    def secret(self, name: str) -> Secret | None:
+        """An option that the connector declares as secret."""
+        value = self.text(name)
+        return None if value is None else Secret(value)
 
     def path(self) -> str:
         """The local path that the option `path` names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import TypeVar
 
 from sqlglot import exp
@@ -28,8 +28,9 @@ from millstream.language.statements import (
     SetOption,
     Statement,
     Timestamp,
+    Written,
 )
-from millstream.language.text import Text, fill
+from millstream.language.text import Text, fill, variables_of
 from millstream.language.window import StreamWindow, window_of
 
 __all__ = [
@@ -52,6 +53,8 @@ __all__ = [
     "parse_expression",
     "parse_query",
     "place_of",
+    "settled",
+    "variables_of",
     "window_of",
 ]
 
@@ -62,6 +65,35 @@ def parse(text: str, *, variables: Mapping[str, str] | None = None, file: str | 
     """The statements of a pipeline file, `${name}` filled in; any mistake is a MillstreamError with its place."""
     source = fill(text, variables, file)
     return [_read(StatementParser.read_statement, tokens, source, number) for number, tokens in enumerate(_split(_tokens(source)), start=1)]
+
+
+def settled(
+    text: str, variables: Mapping[str, str], file: str | None, secrets: Callable[[Mapping[str, str]], Set[str]]
+) -> tuple[str, tuple[str, ...]]:
+    """The text with variables filled in, but for those in the options that `secrets` names; and the names of these variables.
+
+    A secret option whose value is written out is refused.
+    """
+    source = fill(text, variables, file)
+    kept: list[tuple[int, int]] = []
+    for statement in parse(text, variables=variables, file=file):
+        options: Mapping[str, str] = getattr(statement, "options", {})
+        for name in sorted(secrets(options) & options.keys()):
+            value = options[name]
+            assert isinstance(value, Written)
+            if not variables_of(source.spelled(value.start, value.end)):
+                hint = f"write {name} = '${{NAME}}' and set NAME in the environment"
+                raise SyntaxProblem(f"the option `{name}` is secret and written out", place=source.place(value.start), hint=hint)
+            kept.append((value.start, value.end))
+    parts: list[str] = []
+    names: list[str] = []
+    done = 0
+    for start, end in sorted(kept):
+        spelled = source.spelled(start, end)
+        parts += [source.filled[done:start], spelled]
+        names += variables_of(spelled)
+        done = end
+    return "".join([*parts, source.filled[done:]]), tuple(names)
 
 
 def parse_query(text: str) -> exp.Query:
@@ -111,6 +143,7 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 def _read(read: Callable[[StatementParser], _Read], tokens: list[Token], source: Text, number: int | None) -> _Read:
     parser = StatementParser(dialect=Millstream())
     parser.begin(tokens, source.filled, number, source.file)
+    parser.spelled = source.spelled
     try:
         return read(parser)
     except ParseError as error:

@@ -12,7 +12,7 @@ from millstream.core.types import HIDDEN, TIMESTAMP
 from millstream.errors import NameProblem, Place, SyntaxProblem, TypeProblem
 from millstream.language.problems import unexpected
 from millstream.language.promises import Promise, PromiseParser, find, spelled
-from millstream.language.statements import Column, Ets, Timestamp
+from millstream.language.statements import Column, Ets, Timestamp, Written
 from millstream.language.types import arrow_type, unknown_type
 
 _CLAUSES = "a clause of the stream: TIMESTAMP, PUNCTUATE ON, UNIQUE, CLUSTERED BY, CHECK, ETS or WITH"
@@ -44,7 +44,8 @@ class ClauseParser(PromiseParser):
             raise unexpected(self.found(), self.place(), "a value: 'text', a number, true or false")
         self._advance()
         if self._curr.token_type in (TokenType.DASH, TokenType.DOT):
-            raise unexpected(self.found(), self.place(), f"the value in quotes, such as '{start.text}{self._curr.text}...'")
+            shown = f"'{self._spelled(start)}{self._spelled(self._curr)}...'"
+            raise unexpected(self.found(), self.place(), f"the value in quotes, such as {shown}")
         return token.text.lower() if token.token_type in (TokenType.TRUE, TokenType.FALSE) else token.text, token
 
     def type(self) -> pa.DataType:
@@ -86,7 +87,9 @@ class ClauseParser(PromiseParser):
             if name in options:
                 raise SyntaxProblem(f"the option `{name}` is set twice", place=place, hint="leave one out")
             self.need_token(TokenType.EQ, "= and a value")
-            options[name], _ = self.value()
+            start = self._curr.start
+            value, token = self.value()
+            options[name] = Written.at(value, start, token.end + 1)
             if self._match(TokenType.R_PAREN):
                 return options
             self.need_token(TokenType.COMMA, ", or ) after the value")

@@ -95,6 +95,19 @@ class Ets:
     skew: int | None = None
 
 
+class Written(str):
+    """The value of an option, with where it stands in the filled-in text."""
+
+    start: int
+    end: int
+
+    @classmethod
+    def at(cls, value: str, start: int, end: int) -> Written:
+        made = cls(value)
+        made.start, made.end = start, end
+        return made
+
+
 @dataclass(frozen=True)
 class CreateStream:
     name: str

@@ -6,10 +6,11 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from millstream.errors import NameProblem, Place, SyntaxProblem
+from millstream.errors import MillstreamError, NameProblem, Place, SyntaxProblem
 
 _SPECIAL = re.compile(r"--[^\n]*|/\*|;|\$\{(?P<name>[^}\n]*)\}|\$\{|[rR]?['\"]|`")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -26,14 +27,33 @@ class Text:
 
     def place(self, offset: int, statement: int | None = None) -> Place:
         """The line and column in the original text of an offset in the filled-in text."""
-        here, there, verbatim = self.stretches[bisect_right(self.stretches, (offset, len(self.original) + 1, True)) - 1]
+        here, there, verbatim = self.stretches[self._stretch(offset)]
         offset = there + (offset - here if verbatim else 0)
         line = bisect_right(self._lines, offset)
         return Place(line, offset - self._lines[line - 1] + 1, statement, self.file)
 
+    def spelled(self, start: int, end: int) -> str:
+        """The original of a stretch of the filled-in text: where a value was filled in, the variable."""
+        first, last = self._stretch(start), self._stretch(max(start, end - 1))
+        here, there, verbatim = self.stretches[first]
+        begin = there + (start - here if verbatim else 0)
+        here, there, verbatim = self.stretches[last]
+        return self.original[begin : there + end - here if verbatim else self.stretches[last + 1][1]]
+
+    def _stretch(self, offset: int) -> int:
+        return bisect_right(self.stretches, (offset, len(self.original) + 1, True)) - 1
+
     @cached_property
     def _lines(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer("\n", self.original))]
+
+
+def variables_of(original: str) -> tuple[str, ...]:
+    """The names of the variables in a text, in their order; of a text that is wrong, those before the mistake."""
+    scan = _Scan(original, {}, None, default="")
+    with suppress(MillstreamError):
+        scan.run()
+    return tuple(dict.fromkeys(scan.names))
 
 
 def fill(original: str, variables: Mapping[str, str] | None = None, file: str | None = None) -> Text:
@@ -46,11 +66,13 @@ def fill(original: str, variables: Mapping[str, str] | None = None, file: str | 
 class _Scan:
     """One pass over the text that knows strings and comments from the rest."""
 
-    def __init__(self, text: str, variables: Mapping[str, str], file: str | None) -> None:
+    def __init__(self, text: str, variables: Mapping[str, str], file: str | None, default: str | None = None) -> None:
         self.text = text
         self.variables = variables
+        self.default = default
         self.file = file
         self.parts: list[str] = []
+        self.names: list[str] = []
         self.stretches: list[tuple[int, int, bool]] = [(0, 0, True)]
         self.length = 0
         self.copied = 0
@@ -102,7 +124,8 @@ class _Scan:
         place = self._place(match.start())
         if not _NAME.fullmatch(name):
             raise SyntaxProblem("`${` begins a variable but no name follows", place=place, hint="write ${name}")
-        value = self.variables.get(name, os.environ.get(name))
+        self.names.append(name)
+        value = self.variables.get(name, os.environ.get(name, self.default))
         if value is None:
             raise NameProblem(f"no value for `${{{name}}}`", place=place, hint=f"add `--set {name}=value`")
         self._copy(match.start())

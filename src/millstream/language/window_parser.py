@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -45,6 +46,8 @@ class WindowParser(SparkParser):
 
     statement: int | None = None
     file: str | None = None
+    spelled: Callable[[int, int], str] | None = None
+    """The user's spelling of a stretch of the text, where variables were filled in."""
 
     def place(self, token: Token | None = None) -> Place:
         """The place of a token, by default of the next one, or just after the last one at the end."""
@@ -56,12 +59,16 @@ class WindowParser(SparkParser):
 
     def found(self) -> str | None:
         """The next token as the user wrote it, None at the end."""
-        return self._find_sql(self._curr, self._curr) if self._curr else None
+        return self._spelled(self._curr) if self._curr else None
+
+    def _spelled(self, token: Token) -> str:
+        """A variable stands for its value, which may be a secret."""
+        return self.spelled(token.start, token.end + 1) if self.spelled is not None else self._find_sql(token, token)
 
     def raise_error(self, message: str, token: Any = None) -> None:
         token = token or self._curr
         place = self.place(token)
-        found = self._find_sql(token, token) if token else None
+        found = self._spelled(token) if token else None
         raise ParseError.new(message, description=message, line=place.line, col=place.column, highlight=found)
 
     def _parse_command(self) -> NoReturn:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from millstream.errors import MillstreamError, SetupProblem
-from millstream.language.text import fill
+from millstream.io import secrets_of
+from millstream.language import settled
 
 LOOK = 0.5
 """Seconds between two looks into a directory of changes."""
+
+
+def digest(text: str) -> str:
+    """A fingerprint of a text: the text itself may hold secrets."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(eq=False)
@@ -26,14 +32,16 @@ class Request:
     file: str | None = None
     done: threading.Event = field(default_factory=threading.Event)
     problem: BaseException | None = None
-    given: str = ""
-    """What was asked for, before variables were filled in."""
+    digest: str = ""
+    """Of the text before variables were filled in."""
+
+    def __post_init__(self) -> None:
+        self.digest = self.digest or digest(self.text)
 
     def fill(self) -> None:
-        """Fill in variables: who makes the change again must not depend on what they are then."""
-        self.given = self.given or self.text
-        with suppress(MillstreamError):  # whoever reads it says what is wrong
-            self.text, self.variables = fill(self.text, self.variables, self.file).filled, {}
+        """Fill in variables, so that the change can be made again whatever they are then. Only secrets are left for then."""
+        self.text, names = settled(self.text, self.variables, self.file, secrets_of)
+        self.variables = {name: value for name, value in self.variables.items() if name in names}
 
     def finish(self, problem: BaseException | None = None) -> None:
         self.problem = problem
@@ -53,7 +61,7 @@ class Control:
             raise SetupProblem(f"there is no directory {directory} to take changes from", hint="make it, or leave --control out")
         self.directory, self.variables, self.say = directory, dict(variables or {}), say
         self.taken: dict[str, str] = {}
-        """The files that were looked at, whatever came of them, with what was in them."""
+        """The files that were looked at, whatever came of them, with the digest of what was in them."""
         self._waiting: deque[Request] = deque()
         self._asked: set[Request] = set()
         """Those whose asker waits for an answer, be they taken in or not."""
@@ -118,9 +126,9 @@ class Control:
                 self._say_once(path, f"nothing was changed by {path}: it can not be read: {error}")
                 continue
             if name not in self.taken:
-                self.taken[name] = text
+                self.taken[name] = digest(text)
                 self._waiting.append(Request(text, self.variables, path))
-            elif self.taken[name] != text:
+            elif self.taken[name] != digest(text):
                 self._say_once(path + text, f"{path} is another one than was taken before under this name; give it a new name")
 
     def _say_once(self, what: str, line: str) -> None:

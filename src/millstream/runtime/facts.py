@@ -1,7 +1,7 @@
 """What a checkpoint must agree with: the facts of a query that its state and its offsets were made from.
 
 Left out is what may change between two lives of a run without changing an answer: settings, enabling timestamps, where a directory
-of files stands, whether it is watched, the address of a socket, the path and format of a sink, the contents of tables.
+of files stands, whether it is watched, the address of a socket, secret options, the path and format of a sink, the contents of tables.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.graph.graph import Graph
+from millstream.io import secrets_of
 from millstream.io.places import local_path
 from millstream.language.statements import Key, Punctuate
 from millstream.plan.catalog import SinkEntry, Stream
@@ -73,7 +74,8 @@ def _stream(stream: Stream) -> dict[str, str]:
             lines[f"{word} {number + 1} of {name}"] = ", ".join(key.columns) + _horizon(key)
     for number, check in enumerate(stream.checks):
         lines[f"CHECK {number + 1} of {name}"] = check.condition.sql("spark")
-    options = {key: value for key, value in stream.options.items() if key not in FREE}
+    free = secrets_of(stream.options).union(FREE)
+    options = {key: value for key, value in stream.options.items() if key not in free}
     path = stream.options.get("path")
     if path is not None and not os.path.isdir(local_path(path)):
         options["path"] = local_path(path)  # offsets name files below a directory without it, and others with their path

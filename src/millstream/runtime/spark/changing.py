@@ -11,7 +11,7 @@ from millstream.errors import MillstreamError, PlanProblem, SetupProblem
 from millstream.graph.execution import Execution
 from millstream.io import FileSink
 from millstream.io.contract import Source
-from millstream.runtime.control import Control, Request
+from millstream.runtime.control import Control, Request, digest
 from millstream.runtime.hosted import HostedProgram
 from millstream.runtime.launch import Launch
 
@@ -40,8 +40,9 @@ class Changing:
     def catch_up(self, edition: int) -> None:
         """Become what the last micro-batch that was planned ran under; changes that were asked for after it are asked for again."""
         for request, refused in self._written():
+            request.variables = self.control.variables
             if request.file is not None:
-                self.control.taken[os.path.basename(request.file)] = request.given
+                self.control.taken[os.path.basename(request.file)] = request.digest
             if refused:
                 self.refused.append(request)
             elif len(self.made) < edition:
@@ -62,8 +63,9 @@ class Changing:
     def between(self, publish: Callable[[HostedProgram], None]) -> None:
         def take(request: Request) -> bool:
             self.left = [other for other in self.left if other is not request]
-            request.fill()
             try:
+                if self.log is not None:
+                    request.fill()
                 self._change(request)
             except MillstreamError:
                 if request.file is not None:
@@ -122,8 +124,8 @@ class Changing:
                 for line in file:
                     if line.endswith("\n"):
                         told = json.loads(line)
-                        given, refused = told.get("given", told["text"]), bool(told.get("refused"))
-                        yield Request(told["text"], told.get("variables", {}), told["file"], given=given), refused
+                        known = told.get("digest") or digest(told.get("given", told["text"]))
+                        yield Request(told["text"], {}, told["file"], digest=known), bool(told.get("refused"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SetupProblem(f"the checkpoint is damaged in {self.log}: {error}", hint="bring the file back as it was") from error
 
@@ -134,7 +136,8 @@ class Changing:
         refused = set(self.refused)
         with open(self.log + ".new", "w", encoding="utf-8") as file:
             for request in (*self.made, *self.left, *self.refused):
-                told = {"text": request.text, "file": request.file, "given": request.given, "refused": request in refused}
+                text = "" if request in refused else request.text
+                told = {"text": text, "file": request.file, "digest": request.digest, "refused": request in refused}
                 file.write(json.dumps(told) + "\n")
             file.flush()
             os.fsync(file.fileno())
