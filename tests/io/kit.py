@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millstream.io import DeadLetter, Reading, Source, open_source
+from millstream.io import DeadLetter, Position, Reading, Source, open_source
+from millstream.io.history import name_of
 
 TS = pa.timestamp("us", tz="UTC")
 TYPES: dict[str, pa.DataType] = {
@@ -40,6 +41,11 @@ def read_all(source: Source, batch_size: int = 1000) -> list[Reading]:
     start = source.initial()
     end = source.latest(start, None)
     return [reading for unit in source.units(start, end) for reading in source.read(unit, batch_size)]
+
+
+def files_of(position: Position) -> list[str]:
+    """The names of the files in a position, without what was recorded about them."""
+    return [name_of(entry) for entry in position["files"]]
 
 
 class Answer:

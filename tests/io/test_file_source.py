@@ -13,7 +13,7 @@ import pytest
 
 from millstream.errors import MillstreamError, NameProblem, Place, SourceProblem
 from millstream.io import open_source, read_table
-from tests.io.kit import Answer, read_all, read_file, read_text, schema
+from tests.io.kit import Answer, files_of, read_all, read_file, read_text, schema
 
 HERE = Place(3, 5, 1)
 A = schema("a BIGINT")
@@ -39,15 +39,27 @@ def test_positions_limit_replay_and_late_files(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.csv", ord(name))
     source = pickle.loads(pickle.dumps(open_source("S", A, {"path": str(tmp_path)}, None)))
     first = source.latest(source.initial(), 2)
-    assert first == {"count": 2, "files": ["b.csv", "c.csv"]} and not source.finished(first)
+    assert (first["count"], files_of(first)) == (2, ["b.csv", "c.csv"]) and not source.finished(first)
     write(tmp_path / "a.csv", 1)  # sorts before what was taken
     second = source.latest(first, 1)
     third = source.latest(second, None)
-    assert second["files"][-1] == "a.csv" and third["files"] == ["b.csv", "c.csv", "a.csv", "d.csv"] and source.finished(third)
+    assert files_of(second)[-1] == "a.csv" and files_of(third) == ["b.csv", "c.csv", "a.csv", "d.csv"] and source.finished(third)
     assert [(u.number, os.path.basename(u.detail["file"])) for u in source.units(first, third)] == [(2, "a.csv"), (3, "d.csv")]
     assert source.latest(third, None) == third and source.units(third, third) == []
     unit = source.units(first, second)[0]
     assert [r.batch for r in source.read(unit, 9)] == [r.batch for r in source.read(unit, 9)]
+
+
+def test_units_of_an_older_checkpoint_are_read(tmp_path: Path) -> None:
+    """Whole files by their names alone, stretches without what is recorded about them today."""
+    for name in "ab":
+        write(tmp_path / f"{name}.csv", 1, 2, 3)
+    source = open_source("S", A, {"path": str(tmp_path)}, None)
+    old = {"count": 2, "files": ["a.csv", ["b.csv", 0, 6, 8, 1, 4, 0]]}
+    whole, part = source.units(source.initial(), old)
+    assert [row["a"] for unit in (whole, part) for reading in source.read(unit, 9) for row in reading.batch.to_pylist()] == [1, 2, 3, 1, 2]
+    assert source.arrived(whole) == (tmp_path / "a.csv").stat().st_ctime_ns // 1000
+    assert not source.finished(old) and source.finished({"count": 1, "files": ["a.csv", "b.csv"]})
 
 
 def test_a_quiet_directory_is_not_read_again_and_every_new_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +95,7 @@ def test_watching_never_ends(tmp_path: Path) -> None:
     start = source.latest(source.initial(), None)
     assert start == source.initial() and not source.bounded and not source.finished(start)
     write(tmp_path / "a.csv", 1)
-    assert source.latest(start, None) == {"count": 1, "files": ["a.csv"]}
+    assert files_of(source.latest(start, None)) == ["a.csv"]
 
 
 def test_an_empty_directory_ends_at_once(tmp_path: Path) -> None:
@@ -257,7 +269,7 @@ def test_a_directory_that_vanishes_during_a_look_was_empty(tmp_path: Path, monke
 def test_a_name_that_is_not_a_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "é.csv").write_text("n\n1\n")
     source = open_source("S", schema("n BIGINT"), {"path": str(tmp_path), "format": "csv"})
-    assert source.latest(source.initial(), None)["files"] == ["é.csv"]
+    assert source.latest(source.initial(), None)["files"][0][0] == "é.csv"
     try:
         (tmp_path / os.fsdecode(b"\xe9.csv")).write_text("n\n1\n")
     except OSError:

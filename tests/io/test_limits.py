@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from millstream.errors import SourceProblem
 from millstream.io import ListSource, open_source
 from millstream.io.contract import Limits, Position, Source
-from tests.io.kit import Answer, read_all, schema
+from tests.io.kit import Answer, files_of, read_all, schema
 
 A = schema("a BIGINT")
 AB = schema("a BIGINT, b STRING")
@@ -59,8 +60,8 @@ def test_a_micro_batch_takes_files_up_to_so_many_bytes_and_one_however_large(tmp
     for name in "abcde":
         (data / f"{name}.csv.gz").write_bytes(b"x" * (100 if name != "c" else 1000))
     source = hosted(data, A, tmp_path / "log", bytes=250)
-    assert [p["files"] for p in steps(source)[1:]] == [["a.csv.gz", "b.csv.gz"], ["c.csv.gz"], ["d.csv.gz", "e.csv.gz"]]
-    assert [p["files"] for p in steps(source, 1)[1:]] == [[f"{name}.csv.gz"] for name in "abcde"]
+    assert [files_of(p) for p in steps(source)[1:]] == [["a.csv.gz", "b.csv.gz"], ["c.csv.gz"], ["d.csv.gz", "e.csv.gz"]]
+    assert [files_of(p) for p in steps(source, 1)[1:]] == [[f"{name}.csv.gz"] for name in "abcde"]
 
 
 def test_a_position_costs_what_it_took_and_not_the_past(tmp_path: Path) -> None:
@@ -70,12 +71,12 @@ def test_a_position_costs_what_it_took_and_not_the_past(tmp_path: Path) -> None:
         csv(data / f"{number:03d}.csv", 1)
     source = hosted(data, AB, tmp_path / "log")
     positions = steps(source, 10)
-    assert max(len(json.dumps(position)) for position in positions) < 200
+    assert max(len(json.dumps(position)) for position in positions) < 600  # ten names, each with the time of its arrival
     assert taken(source, positions).table.num_rows == 300
     csv(data / "000-early.csv", 1)  # sorts before nearly all
     again = pickle.loads(pickle.dumps(source))
     latest = again.latest(positions[-1], None)
-    assert (latest["count"], latest["files"]) == (301, ["000-early.csv"])
+    assert (latest["count"], files_of(latest)) == (301, ["000-early.csv"])
 
 
 def test_a_replay_and_a_setback_take_the_same_files(tmp_path: Path) -> None:
@@ -89,7 +90,8 @@ def test_a_replay_and_a_setback_take_the_same_files(tmp_path: Path) -> None:
     assert [u.detail["file"][-5:] for u in fresh.units(one, two)] == ["2.csv", "3.csv"]
     assert [u.number for u in fresh.units(source.initial(), three)] == list(range(6))
     # Spark went back to an older offset: what came later is taken anew.
-    assert fresh.latest(one, 3) == {**two, "count": 5, "files": ["2.csv", "3.csv", "4.csv"]}
+    other = fresh.latest(one, 3)
+    assert (other["count"], other["before"], files_of(other)) == (5, two["before"], ["2.csv", "3.csv", "4.csv"])
     assert pickle.loads(pickle.dumps(source)).latest(one, 2) == two
 
 
@@ -101,7 +103,7 @@ def test_half_a_line_in_the_log_is_no_line(tmp_path: Path) -> None:
     source = hosted(data, AB, log)
     positions = steps(source, 1)
     text = (log / "taken.jsonl").read_text()
-    assert text.splitlines() == ['"0.csv"', '"1.csv"', '"2.csv"']  # the last is in the position
+    assert [json.loads(line)[0] for line in text.splitlines()] == ["0.csv", "1.csv", "2.csv"]  # the last is in the position
     (log / "taken.jsonl").write_text(text[:-4])
     again = pickle.loads(pickle.dumps(source))
     assert again.latest(positions[3], 1) == positions[4]
@@ -125,7 +127,7 @@ def test_a_lost_log_is_refused(tmp_path: Path) -> None:
     ("damage", "why"),
     [
         (lambda text: text.replace("1.csv", "7.csv"), "it is not what the checkpoint wrote"),  # else 1.csv would be read again
-        (lambda text: text.replace('"1.csv"', "1"), "not every line of it names a file"),
+        (lambda text: re.sub(r'\["1.csv".*', "1", text), "not every line of it names a file"),
         (lambda text: text.replace('"1.csv"', '{"1.csv"'), "Expecting"),
     ],
     ids=["letter", "number", "garbage"],

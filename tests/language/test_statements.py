@@ -20,6 +20,7 @@ from millstream.language import (
     Timestamp,
     parse,
 )
+from millstream.language.durations import NO_LIMIT
 from millstream.language.statements import Members, Span
 
 DECLARED = "CREATE STREAM S (k BIGINT, closed BOOLEAN, ts TIMESTAMP) "
@@ -62,6 +63,9 @@ def test_a_stream_with_every_clause():
         ("", Timestamp("latent"), Ets()),
         ("TIMESTAMP LATENT", Timestamp("latent"), Ets()),
         ("timestamp by TS ordered", Timestamp("external", "ts", "ordered"), Ets()),
+        ("TIMESTAMP BY ts AHEAD 5 MINUTES", Timestamp("external", "ts", "punctuated", ahead=300_000_000), Ets()),
+        ("TIMESTAMP BY ts ORDERED ahead 0s", Timestamp("external", "ts", ahead=0), Ets()),
+        ("TIMESTAMP BY ts SLACK 1 MS AHEAD NONE", Timestamp("external", "ts", "slack", 1000, NO_LIMIT), Ets()),
         ("TIMESTAMP BY ts", Timestamp("external", "ts", "punctuated"), Ets()),
         ("TIMESTAMP INTERNAL AS ts ETS NONE", Timestamp("internal", "ts"), Ets("none")),
         ("ETS EVERY 100 MS SKEW 1.5 sec TIMESTAMP BY ts", Timestamp("external", "ts", "punctuated"), Ets("every", 100_000, 1_500_000)),

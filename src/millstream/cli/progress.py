@@ -52,6 +52,8 @@ class Reporter:
             self.live = None
 
     def update(self, status: Status) -> None:
+        for line in status.remarks[len(self.status.remarks) :]:
+            self.say(line)
         self.status = status
         news = (status.tuples_in, status.tuples_out, status.marks, status.letters, status.state_rows)
         if self.live is None and time.monotonic() - self.told >= EVERY and news != self.news:

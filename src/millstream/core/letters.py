@@ -17,7 +17,7 @@ class DeadLetter:
     """A tuple that could not be used, with its place and the reason; nothing is lost in silence."""
 
     stream: str
-    kind: str  # "broken", "late", "null-timestamp", "check", "error"
+    kind: str  # "broken", "late", "ahead", "null-timestamp", "check", "error"
     reason: str
     file: str | None = None
     line: int | None = None

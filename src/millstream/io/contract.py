@@ -64,6 +64,9 @@ class Limits:
 
 NO_LIMITS = Limits()
 
+DAY = 86_400_000_000
+"""Microseconds. No time zone is further from another."""
+
 
 class Source(Protocol):
     """Reads one stream. Must pickle: `latest` runs beside the driver, `read` in any task.
@@ -93,7 +96,10 @@ class Source(Protocol):
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]: ...
 
     def arrived(self, unit: Unit) -> int | None:
-        """When the unit's tuples came (microseconds), where that is known better than by when they are read."""
+        """When the unit's tuples came (microseconds), where that is known better than by when they are read; the same every time.
+
+        A source may have a property `ahead` as well: how far after their arrival tuples may lie where their stream declares nothing.
+        """
 
     def finished(self, position: Position) -> bool:
         """True when a bounded source has nothing beyond this position."""
@@ -146,4 +152,4 @@ class Sink(Protocol):
     def finish(self) -> None: ...
 
 
-__all__ = ["NO_LIMITS", "DeadLetter", "Limits", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]
+__all__ = ["DAY", "NO_LIMITS", "DeadLetter", "Limits", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.errors import SourceProblem
-from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
-from millstream.io.history import Entry, History, name_of
+from millstream.io.contract import DAY, NO_LIMITS, Limits, Position, Reading, Unit
+from millstream.io.history import Entry, History, facts_of, name_of, stretch_of
 from millstream.io.read.base import LineReader, Within
 from millstream.io.read.csv import CsvReader
 from millstream.io.read.parquet import ParquetReader
@@ -215,28 +215,35 @@ class FileSource:
         rest, base = _rest(start), self._base
         begins = [(name_of(rest), rest)] if rest else []
         for name, begun in itertools.chain(begins, ((name, None) for name in self._fresh(start))):
+            arrived = _arrived(base + name)
+            facts = {} if arrived is None else {"arrived": arrived}
             for stretch in stretches(base + name, self.reader, self.limits, begun):
-                yield name if stretch.whole else stretch.entry(name), stretch.bytes, stretch.tuples
+                entry = [name] if stretch.whole else stretch.entry(name)
+                yield [*entry, facts], stretch.bytes, stretch.tuples
 
     def units(self, start: Position, end: Position) -> list[Unit]:
         base = self._base
         found = []
         for number, entry in enumerate(self.history.between(start, end), start["count"]):
-            if isinstance(entry, str):
-                found.append(Unit(number, {"file": base + entry}))
-            else:
-                name, first, to, _, line, *_ = entry
-                found.append(Unit(number, {"file": base + name, "stretch": (first, to, line)}))
+            detail = {"file": base + name_of(entry), **facts_of(entry)}
+            if (stretch := stretch_of(entry)) is not None:
+                first, to, _, line, *_ = stretch
+                detail["stretch"] = first, to, line
+            found.append(Unit(number, detail))
         return found
 
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
         return read_file(self.owner, self.reader, unit.detail["file"], batch_size, unit.detail.get("stretch"))
 
     def arrived(self, unit: Unit) -> int | None:
-        try:  # the change time, not that of the last write: a file that is written aside comes when it is renamed
-            return os.stat(unit.detail["file"]).st_ctime_ns // 1000
-        except OSError:
-            return None
+        """When its file came, as it was recorded; a checkpoint of an older version recorded nothing."""
+        known: int | None = unit.detail.get("arrived")
+        return _arrived(unit.detail["file"]) if known is None else known
+
+    @property
+    def ahead(self) -> int | None:
+        """Files that are waited for hold the present, in whatever zone their clocks are."""
+        return DAY if self.watch else None
 
     def finished(self, position: Position) -> bool:
         return self.bounded and _rest(position) is None and not self._fresh(position)
@@ -247,7 +254,16 @@ class FileSource:
     def close(self) -> None: ...
 
 
+def _arrived(path: str) -> int | None:
+    """The change time, not that of the last write: a file that is written aside comes when it is renamed."""
+    try:
+        return os.stat(path).st_ctime_ns // 1000
+    except OSError:
+        return None
+
+
 def _rest(position: Position) -> list[Any] | None:
     """The last unit taken, when it ends before its file does."""
     last = position["files"][-1] if position["files"] else None
-    return last if isinstance(last, list) and last[2] < last[3] else None
+    stretch = None if last is None else stretch_of(last)
+    return last if stretch is not None and stretch[1] < stretch[2] else None

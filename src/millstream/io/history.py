@@ -12,7 +12,10 @@ from millstream.errors import SourceProblem
 from millstream.io.contract import Position
 
 Entry = str | list[Any]
-"""The name of a file taken whole, or a list of facts about a stretch of it, its name first (see `Stretch`)."""
+"""A file taken whole as [its name, facts], or a part of one as [its name, ..., facts] (see `Stretch`).
+
+The facts are what a replay needs and cannot read again. Entries of older checkpoints have none, and a whole file is its name alone.
+"""
 
 
 WAY_OUT = "bring the file back as it was, or start with a new checkpoint and new sinks"
@@ -20,6 +23,17 @@ WAY_OUT = "bring the file back as it was, or start with a new checkpoint and new
 
 def name_of(entry: Entry) -> str:
     return entry if isinstance(entry, str) else str(entry[0])
+
+
+def facts_of(entry: Entry) -> dict[str, Any]:
+    """What was recorded about a unit when it was taken."""
+    return entry[-1] if isinstance(entry[-1], dict) else {}
+
+
+def stretch_of(entry: Entry) -> list[Any] | None:
+    """The part of its file that an entry stands for; None for all of it."""
+    numbers = [] if isinstance(entry, str) else [each for each in entry[1:] if not isinstance(each, dict)]
+    return numbers or None
 
 
 class History:

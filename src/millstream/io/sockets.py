@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from millstream.errors import SourceProblem
-from millstream.io.contract import NO_LIMITS, Limits, Position, Reading, Unit
+from millstream.io.contract import DAY, NO_LIMITS, Limits, Position, Reading, Unit
 from millstream.io.read.base import LineReader
 from millstream.io.staging import sync_directory
 
@@ -194,6 +194,11 @@ class SocketSource:
 
     def arrived(self, unit: Unit) -> int | None:
         return None
+
+    @property
+    def ahead(self) -> int | None:
+        """What comes over a wire is the present, in whatever zone the sender's clock is."""
+        return DAY
 
     def finished(self, position: Position) -> bool:
         self._recall()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from sqlglot.tokens import Token, TokenType
 
 from millstream.core.types import HIDDEN, TIMESTAMP
 from millstream.errors import NameProblem, Place, SyntaxProblem, TypeProblem
+from millstream.language.durations import NO_LIMIT
 from millstream.language.problems import unexpected
 from millstream.language.promises import Promise, PromiseParser, find, spelled
 from millstream.language.statements import Column, Ets, Timestamp, Written
@@ -145,11 +147,17 @@ class ClauseParser(PromiseParser):
         if column is None:
             raise NameProblem.unknown("column", name, [column.name for column in columns], place=place)
         name = _typed(column, place).name
+        made = Timestamp("external", name, "punctuated")
         if self._match_text_seq("ORDERED"):
-            return Timestamp("external", name, "ordered"), columns
-        if self._match_text_seq("SLACK"):
-            return Timestamp("external", name, "slack", self.duration()), columns
-        return Timestamp("external", name, "punctuated"), columns
+            made = Timestamp("external", name, "ordered")
+        elif self._match_text_seq("SLACK"):
+            made = Timestamp("external", name, "slack", self.duration())
+        return replace(made, ahead=self._ahead()), columns
+
+    def _ahead(self) -> int | None:
+        if not self._match_text_seq("AHEAD"):
+            return None
+        return NO_LIMIT if self._match_text_seq("NONE") else self.duration()
 
     def _ets(self) -> Ets:
         if self._match_text_seq("NONE"):

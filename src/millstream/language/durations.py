@@ -25,6 +25,9 @@ UNITS: dict[str, int] = {
 LONGEST = 2**62
 """Longer than any stream, and short enough that adding it to a timestamp stays an int64 problem of nobody's."""
 
+NO_LIMIT = LONGEST
+"""The length that AHEAD NONE stands for."""
+
 UNIT_HINT = "write a number and a unit: MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS"
 
 

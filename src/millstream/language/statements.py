@@ -22,12 +22,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Timestamp:
-    """Where a tuple's timestamp comes from and how far out of order it may be (`slack`, microseconds)."""
+    """Where a tuple's timestamp comes from and how far out of order it may be (`slack`, microseconds).
+
+    `ahead` is how far after its arrival it may lie; None where the stream does not say, `NO_LIMIT` for AHEAD NONE.
+    """
 
     kind: Literal["external", "internal", "latent"]
     column: str | None = None
     order: Literal["ordered", "slack", "punctuated"] = "ordered"
     slack: int = 0
+    ahead: int | None = None
 
 
 @dataclass(frozen=True)

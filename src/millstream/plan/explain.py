@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.types import is_hidden
+from millstream.language.durations import NO_LIMIT
 from millstream.language.types import sql_type
 from millstream.plan import nodes
 from millstream.plan.catalog import Stream
@@ -137,7 +138,8 @@ def time_text(stream: Stream) -> str:
     if stamp.kind == "latent":
         return "no time of its own"
     order = {"ordered": "in order", "slack": f"out of order by at most {span(stamp.slack)}", "punctuated": "in any order, punctuated"}
-    return f"{stamp.column} {order[stamp.order]}"
+    ahead = "" if stamp.ahead is None or stamp.ahead == NO_LIMIT else f", at most {span(stamp.ahead)} after it arrives"
+    return f"{stamp.column} {order[stamp.order]}{ahead}"
 
 
 def span(length: int) -> str:

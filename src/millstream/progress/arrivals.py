@@ -16,6 +16,7 @@ from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
 from millstream.plan.catalog import Stream
+from millstream.progress.ahead import Limit
 from millstream.progress.claims import Claims
 from millstream.progress.markers import Remembered, markers
 
@@ -66,6 +67,8 @@ class Arrivals:
     unit: Unit
     entered: int
     """When the unit entered the system: the time of internal and latent tuples."""
+    limit: Limit | None = None
+    """How far after its arrival a tuple may lie, where there is a limit."""
     rows: int = 0
     low: int = MAX_TIME
     mark: int = MIN_TIME
@@ -115,7 +118,7 @@ class Arrivals:
             return self._take_entering(batch)
         if batch.column(self.stream.time).null_count:
             return None
-        followed = follow(to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, LAST_TIME)
+        followed = follow(to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, self._last)
         if followed is None:
             return None
         self.mark = followed[0]
@@ -140,6 +143,11 @@ class Arrivals:
         """The arrival numbers of the next tuples."""
         self.rows += rows
         return np.arange(self.rows - rows, self.rows, dtype=np.int64)
+
+    @property
+    def _last(self) -> int:
+        """The greatest time that a tuple may have."""
+        return LAST_TIME if self.limit is None else min(LAST_TIME, self.limit.last)
 
     @property
     def _slack(self) -> int | None:
@@ -183,6 +191,10 @@ class Arrivals:
             reason = f"`{self.stream.time}` lies outside the years 1 to 9999 ({int(times[row])} microseconds)"
             letters.append(self._letter("broken", reason, batch, int(row), reading))
         keep &= ~outside
+        if self.limit is not None and self.stream.timestamp.kind == "external":
+            ahead = keep & (times > self.limit.last)
+            letters += [self._letter("ahead", self.limit.reason(self.stream), batch, int(row), reading) for row in np.flatnonzero(ahead)]
+            keep &= ~ahead
 
     def _close(
         self, batch: pa.RecordBatch, times: Int64s, keep: Mask, marked: list[Mask], reading: Reading, letters: list[DeadLetter]

@@ -19,7 +19,8 @@ from sqlglot import exp
 from millstream.graph.graph import Graph
 from millstream.io import secrets_of
 from millstream.io.places import local_path
-from millstream.language.statements import Key, Punctuate
+from millstream.language.durations import NO_LIMIT
+from millstream.language.statements import Key, Punctuate, Timestamp
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.visible import visible
 
@@ -63,9 +64,10 @@ class Facts:
 
 def _stream(stream: Stream) -> dict[str, str]:
     time, name = stream.timestamp, f"stream {stream.name}"
+    stamp = f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " ")
     lines = {
         f"the columns of {name}": _columns(stream.columns),
-        f"the timestamp of {name}": f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " "),
+        f"the timestamp of {name}": stamp + _ahead(time),
     }
     for number, clause in enumerate(stream.punctuate):
         lines[f"PUNCTUATE {number + 1} of {name}"] = f"on {clause.told} when {clause.when.sql('spark')}{_horizon(clause)}"
@@ -81,6 +83,10 @@ def _stream(stream: Stream) -> dict[str, str]:
         options["path"] = local_path(path)  # offsets name files below a directory without it, and others with their path
     lines[f"the source of {name}"] = ", ".join(f"{k} = {v}" for k, v in sorted(options.items())) or type(stream.source).__name__
     return lines
+
+
+def _ahead(time: Timestamp) -> str:
+    return "" if time.ahead is None else " ahead none" if time.ahead == NO_LIMIT else f" ahead {time.ahead / 1e6:g} s"
 
 
 def _horizon(clause: Punctuate | Key) -> str:

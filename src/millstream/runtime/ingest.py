@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from millstream.graph.cut import INGEST, Crossing, Cut
 from millstream.io.contract import Source, Unit
 from millstream.operators.edges import Enter
 from millstream.plan.catalog import Stream
+from millstream.progress.ahead import Limit, distance
 from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
 from millstream.progress.guard import Guard, carrying, guarded, with_guard
@@ -59,11 +60,12 @@ def older(one: int | None, other: int | None) -> int | None:
 class Ingest:
     """The ingest part of a graph for one stream: hosted by a Spark task, or by the one process."""
 
-    def __init__(self, cut: Cut, vertex: int, source: Source, batch_size: int) -> None:
+    def __init__(self, cut: Cut, vertex: int, source: Source, batch_size: int, *, by_clock: bool = True) -> None:
         config = cut.graph[vertex].config
         assert isinstance(config, Enter)
         self.stream: Stream = config.stream
         self.source = source
+        self.ahead = distance(self.stream, source, by_clock)
         self.batch_size = batch_size
         self.vertex = vertex
         members = [v for v in cut.members(INGEST) if cut.path(v.number)[0].number == vertex]
@@ -78,9 +80,16 @@ class Ingest:
     def _collect(self, vertex: int, block: Block) -> None:
         self.made.setdefault(vertex, []).append(block)
 
-    def read(self, unit: Unit, entered: int) -> Iterator[Piece]:
-        """One unit, piece by piece; the last piece says that the unit is done."""
-        arrivals = Arrivals(self.stream, unit, entered)
+    def read(self, unit: Unit, entered: int, taken: int | None = None) -> Iterator[Piece]:
+        """One unit, piece by piece; the last piece says that the unit is done.
+
+        It arrived when its source says so, else when it was `taken`; gates that report on the unit hear when.
+        """
+        if self.ahead is not None:
+            arrived = self.source.arrived(unit)
+            moment = arrived if arrived is not None else entered if taken is None else taken
+            unit = replace(unit, detail={**unit.detail, "arrived": moment})
+        arrivals = self._arrivals(unit, entered)
         held = None
         for reading in self.source.read(unit, self.batch_size):
             if held is not None:
@@ -90,6 +99,10 @@ class Ingest:
             held = self.nothing, arrivals.step(), [], 0
         block, step, letters, rows = held
         yield self._piece(block, step.finished, letters, rows)
+
+    def _arrivals(self, unit: Unit, entered: int) -> Arrivals:
+        limit = None if self.ahead is None else Limit(unit.detail["arrived"], self.ahead)
+        return Arrivals(self.stream, unit, entered, limit)
 
     def mark(self, number: int, mark: int | None) -> Piece:
         """Progress without tuples: an enabling timestamp, or the end of the stream."""
@@ -122,7 +135,7 @@ class Ingest:
 
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""
-        arrivals = Arrivals(self.stream, broken.unit, 0)
+        arrivals = self._arrivals(broken.unit, 0)
         promises = dict(broken.tuples)
         overtaken = Punctuation.linear(self.stream.time, broken.before).shown(self.stream.schema)
         clock = ", an enabling timestamp made from the clock" if broken.by_clock else ""

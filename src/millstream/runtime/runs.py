@@ -17,6 +17,7 @@ from millstream.io import FileSink, FileSource
 from millstream.io.contract import DeadLetter, Limits, Source
 from millstream.io.staging import safe
 from millstream.operators.buffers import microseconds
+from millstream.progress.ahead import Ahead
 from millstream.runtime import scratch
 from millstream.runtime.checkpoint import Checkpoint
 from millstream.runtime.control import Control, Request
@@ -39,7 +40,12 @@ def run_local(
     """In this process, until every stream has ended or `stop` is set; `control` may bring changes meanwhile."""
     from millstream.runtime.local.run import LocalRun, Progress
 
-    settings = launch.settings
+    settings, meter, ahead = launch.settings, Meter(), Ahead()
+
+    def letters(found: list[DeadLetter]) -> None:
+        ahead.put(found)
+        launch.letters.put(found)
+
     run = LocalRun(
         launch.graph,
         launch.sources,
@@ -47,10 +53,8 @@ def run_local(
         clock=clock,
         batch_size=settings.get("execution.batch"),
         execution=Execution.of(settings),
-        on_letters=launch.letters.put,
+        on_letters=letters,
     )
-
-    meter = Meter()
 
     def change(request: Request) -> bool:
         launch.change(request.text, request.variables, request.file, run.change)
@@ -63,6 +67,7 @@ def run_local(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
         made.operators = p.operators
+        made.remarks = ahead.lines(made.tuples_in)
         return made
 
     try:
@@ -161,9 +166,10 @@ def _run_spark(
         unique: list[DeadLetter] = list(dict.fromkeys(found))  # type: ignore[call-overload]
         for letter in unique:
             counts[letter.kind] = counts.get(letter.kind, 0) + 1
+        ahead.put(unique)
         launch.letters.deliver(epoch, unique)
 
-    began, meter = time.monotonic(), Meter()
+    began, meter, ahead = time.monotonic(), Meter(), Ahead()
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
@@ -172,6 +178,7 @@ def _run_spark(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind = launch.behind(made.marks, time.time())
         made.batch, made.spent = last.batch, dict(last.spent)
+        made.remarks = ahead.lines(made.tuples_in)
         made.operators = program.totals.metrics(label_all(program.cut.graph), round(seconds * 1e6), microseconds())
         return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from tests.runtimes.case import AB, Case, at
 
 BUCKET = "time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
@@ -9,6 +11,8 @@ CLOSING = """
 CREATE STREAM Bid (auction INT, price INT, closed BOOLEAN, ts TIMESTAMP)
   TIMESTAMP BY ts SLACK 1 MINUTE PUNCTUATE ON (auction) WHEN closed;
 """
+
+FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
 
 CASES = [
     Case(
@@ -47,6 +51,22 @@ CASES = [
         streams="CREATE STREAM H (k INT, beat BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (ts) WHEN beat;",
         inputs={"H": [(1, False, at(3)), (None, True, at(10)), (1, False, at(10)), (9, False, at(9)), (1, False, at(12))]},
         letters=[("H", "late", '"k": 9')],
+    ),
+    Case(
+        "ahead_of_its_arrival",
+        "tuples ahead of their arrival become dead letters",
+        "INSERT INTO Out SELECT k, count(*) AS n FROM F [RANGE 10 SECONDS] GROUP BY k; INSERT INTO Closed SELECT k, v FROM U;",
+        {"Out": f"SELECT k, count(*) AS n, {BUCKET} FROM F WHERE k < 8 GROUP BY ALL", "Closed": "SELECT k, v FROM U WHERE v < 90"},
+        streams="""
+        CREATE STREAM F (k INT, beat BOOLEAN, ts TIMESTAMP)
+          TIMESTAMP BY ts SLACK 1 SECOND AHEAD 5 MINUTES PUNCTUATE ON (ts) WHEN beat;
+        CREATE STREAM U (k INT, v INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED AHEAD 1 DAY UNIQUE (k);
+        """,
+        inputs={
+            "F": [(1, False, at(0)), (9, False, FUTURE), (2, False, at(1)), (8, True, FUTURE), (1, False, at(12)), (2, False, at(30))],
+            "U": [(1, 91, FUTURE), (1, 1, at(0)), (2, 2, at(1)), (1, 92, at(2))],
+        },
+        letters=[("F", "ahead", '"k": 9'), ("F", "ahead", '"k": 8'), ("U", "ahead", '"v": 91'), ("U", "late", '"v": 92')],
     ),
     Case(
         "after_its_value_was_closed",

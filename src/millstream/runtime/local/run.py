@@ -109,7 +109,9 @@ class LocalRun:
             if old is not None and old.ingest.vertex == vertex.number:
                 feeds[stream.name] = old
             else:
-                feeds[stream.name] = Feed(Ingest(cut, vertex.number, sources[stream.name], self.batch_size), self.clock)
+                by_clock = isinstance(self.clock, SystemClock)
+                ingest = Ingest(cut, vertex.number, sources[stream.name], self.batch_size, by_clock=by_clock)
+                feeds[stream.name] = Feed(ingest, self.clock)
         for name, old in self.by_name.items():
             if feeds.get(name) is not old:
                 old.source.close()
