@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -122,3 +124,15 @@ class SetupProblem(MillstreamError):
     """The machine lacks something, such as Java."""
 
     code = "setup"
+
+
+class MillstreamWarning(UserWarning):
+    """Something that changes no answer, and that a user should see."""
+
+
+def warn(message: str) -> None:
+    """Show a warning at the line of the user's code. The command prints it as `warning: ...`."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "millstream":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, MillstreamWarning, stacklevel=level)

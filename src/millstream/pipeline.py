@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.core.rates import Rates
-from millstream.errors import MillstreamError, NameProblem, PlanProblem, UnsupportedProblem
+from millstream.errors import MillstreamError, NameProblem, Place, PlanProblem, UnsupportedProblem, warn
 from millstream.graph.build import GraphBuilder, build_graph
 from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
@@ -62,16 +62,17 @@ class Pipeline:
     def _add(self, statement: Statement) -> None:
         match statement:
             case CreateStream():
-                self.catalog.relations.add(statement.name, Stream.of(statement), statement.place)
+                self.declare(Stream.of(statement), replace=statement.replace)
             case CreateTable():
-                self.catalog.relations.add(statement.name, Table.of(statement), statement.place)
+                self.declare(Table.of(statement), replace=statement.replace)
             case CreateSink():
-                self.catalog.sinks.add(statement.name, SinkEntry.of(statement), statement.place)
+                self.declare(SinkEntry.of(statement), replace=statement.replace)
             case CreateView():
                 bind_query(statement.query, self.catalog)  # wrong views are found where they are written
-                self.catalog.relations.add(statement.name, statement, statement.place)
+                self.declare(statement, replace=statement.replace)
             case Insert():
-                self.insert(bind_insert(statement.sink, statement.query, self.catalog, statement.place))
+                bound = bind_insert(statement.sink, statement.query, self.catalog, statement.place)
+                self.insert(bound, statement.place)
             case DropQuery():
                 self.drop(statement.sink)
             case Explain():
@@ -81,10 +82,63 @@ class Pipeline:
             case CreateAggregate():
                 raise UnsupportedProblem(f"CREATE AGGREGATE is not supported yet (`{statement.name}`)")
 
-    def insert(self, bound: nodes.Insert) -> None:
-        """One more query to run; a wrong one is found here."""
-        self.plans([bound])
-        self.queries.append(bound)
+    def declare(self, entry: Stream | Table | CreateView | SinkEntry, *, replace: bool = False) -> None:
+        """Add a name, or replace it. Nothing changes where a view or a query would no longer fit."""
+        names = self.catalog.names_of(entry)
+        if not replace or names.get(entry.name) is None:
+            names.add(entry.name, entry, entry.place)
+            return
+        if isinstance(entry, CreateView) and entry.name.lower() in self.catalog.reads(entry.query):
+            raise PlanProblem(f"view `{entry.name}` would read itself", hint="give it another name")
+        catalog = self.catalog.copy()
+        catalog.names_of(entry).replace(entry.name, entry)
+        queries, unfit = self._bound_again(catalog)
+        if unfit:
+            said = f"`{entry.name}` is not replaced, because {' and '.join(unfit)} would no longer fit"
+            reason = next(iter(unfit.values()))
+            raise PlanProblem(
+                f"{said}: {reason.message}", hint="replace such views first, end such queries with DROP QUERY"
+            )
+        names.replace(entry.name, entry)
+        self.queries = queries
+
+    def _bound_again(self, catalog: Catalog) -> tuple[list[nodes.Insert], dict[str, MillstreamError]]:
+        """The queries over another catalog, and the problem of each view and query that does not fit it."""
+        queries: list[nodes.Insert] = []
+        unfit: dict[str, MillstreamError] = {}
+        for view in catalog.relations:
+            if isinstance(view, CreateView):
+                try:
+                    bind_query(view.query, catalog)
+                except MillstreamError as problem:
+                    unfit[f"view `{view.name}`"] = problem
+        for query in self.queries:
+            assert query.written is not None
+            try:
+                queries.append(bind_insert(query.sink.name, query.written, catalog))
+                self.plans(queries[-1:])
+            except MillstreamError as problem:
+                unfit[f"the query into `{query.sink.name}`"] = problem
+        return queries, unfit
+
+    def insert(self, bound: nodes.Insert, place: Place | None = None) -> None:
+        """Add a query to run, unless it is there; a wrong one is found here."""
+        if not self.has(bound, place):
+            self.plans([bound])
+            self.queries.append(bound)
+
+    def has(self, bound: nodes.Insert, place: Place | None = None) -> bool:
+        """True, with a warning, when the same query writes into the same sink. Two would double each result.
+
+        All queries have the settings of the session, so two queries never differ in them.
+        """
+        for query in self.queries:
+            if query.sink.name == bound.sink.name and query.input == bound.input:
+                where = "" if place is None else f"{place}: "
+                sink = bound.sink.name
+                warn(f"{where}the same query writes into sink `{sink}` already, this INSERT changes nothing")
+                return True
+        return False
 
     def drop(self, sink: str) -> None:
         """No more of the queries that write into a sink."""

@@ -112,3 +112,16 @@ def test_on_spark(command: Command) -> None:
     _, err = again.communicate(timeout=200)
     assert again.returncode == 0, err
     assert len(answers(command.directory / "out")) == 4  # the checkpoint knows that all was done
+
+
+def test_the_same_insert_again_is_a_warning(command: Command) -> None:
+    command.write("changes/1.sql", QUERY)
+    command.write("changes/2.sql", "CREATE OR REPLACE SINK Out WITH (connector = 'console')")
+    done = command.local(STREAM + SINK + QUERY + QUERY, "--control", "changes")
+    assert done.code == 0 and len(done.out) == 0
+    warned = "the same query writes into sink `Out` already, this INSERT changes nothing"
+    assert done.lines[0] == f"warning: pipeline.sql: statement 4, line 6, column 1: {warned}"
+    assert f"warning: changes/1.sql: statement 1, line 1, column 1: {warned}" in done.lines
+    refused = next(line for line in done.lines if "nothing was changed by changes/2.sql" in line)
+    assert "`Out` can not be replaced while queries run" in refused
+    assert len((command.directory / "out" / "part-00000-00000000.jsonl").read_text().splitlines()) == 4

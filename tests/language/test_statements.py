@@ -31,6 +31,13 @@ def one(text: str, **variables: str):
     return statement
 
 
+def test_or_replace():
+    table, sink = "TABLE T (k INT) WITH (path = 'x')", "SINK S WITH (connector = 'memory')"
+    for rest in ("STREAM A (k INT)", table, sink, "VIEW V AS SELECT 1"):
+        assert one(f"CREATE OR REPLACE {rest}").replace
+        assert not one(f"CREATE {rest}").replace
+
+
 def test_a_stream_with_every_clause():
     stream = one(
         """CREATE STREAM Bid (auction BIGINT, bidder BIGINT, price DOUBLE, closed BOOLEAN, ts TIMESTAMP)

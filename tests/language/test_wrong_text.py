@@ -22,7 +22,7 @@ WRONG = [
     ("SHOW TABLES", SyntaxProblem, 1, 1, "SHOW", "begins with CREATE STREAM"),
     ("SELECT * FROM A", SyntaxProblem, 1, 1, "goes nowhere", "put INSERT INTO <sink> before it"),
     ("SELEC * FROM A", SyntaxProblem, 1, 1, "SELEC", "INSERT INTO <sink> SELECT"),
-    ("CREATE OR REPLACE VIEW v AS SELECT 1", SyntaxProblem, 1, 1, "replaced", "leave OR REPLACE out"),
+    ("CREATE OR REPLACE VIW v AS SELECT 1", SyntaxProblem, 1, 1, "CREATE VIW", "did you mean CREATE VIEW?"),
     ("CREATE VIEW v SELECT 1", SyntaxProblem, 1, 15, "`SELECT`", "expected AS"),
     (Q + "\nINSERT INTO Out SELECT 1", SyntaxProblem, 3, 1, "`INSERT`", "is a `;` missing before INSERT?"),
     (Q + "\nSET a = 1", SyntaxProblem, 3, 1, "`SET`", "is a `;` missing before SET?"),

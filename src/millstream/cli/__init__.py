@@ -8,13 +8,14 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from millstream import __version__
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, MillstreamWarning
 
 COMMANDS = {
     "run": "Run the queries of a pipeline file until its streams end.",
@@ -66,6 +67,7 @@ def millstream(
 
 def main() -> None:
     """0 when all went well, 1 with one line for a user's error, 2 on wrong usage, 130 when interrupted with work in hand."""
+    _show_warnings()
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -77,6 +79,20 @@ def main() -> None:
     except Exception as error:
         said = str(error).strip().split("\n")[0]
         _leave(f"internal error: {type(error).__name__}: {said}; run again with MILLSTREAM_DEBUG=1 to see where")
+
+
+def _show_warnings() -> None:
+    """Print warnings for users as one line each."""
+    show = warnings.showwarning
+
+    def shown(message: Any, category: type[Warning], *rest: Any) -> None:
+        if issubclass(category, MillstreamWarning):
+            print(f"warning: {message}", file=sys.stderr, flush=True)
+        else:
+            show(message, category, *rest)
+
+    warnings.showwarning = shown  # type: ignore[assignment]
+    warnings.simplefilter("always", MillstreamWarning)
 
 
 def _leave(line: str, status: int = 1) -> None:

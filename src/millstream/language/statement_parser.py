@@ -99,23 +99,24 @@ class StatementParser(ClauseParser):
     def _create(self) -> Statement:
         start = self._prev
         place = self.place(start)
+        replace = bool(self._match_text_seq("OR", "REPLACE"))
         if self._match_text_seq("STREAM"):
             name = self.name("stream")
             columns = self.columns()
             clauses = self.stream_clauses(columns)
-            return CreateStream(name, place=place, **clauses)
+            return CreateStream(name, place=place, replace=replace, **clauses)
         if self._match_text_seq("TABLE"):
-            return CreateTable(self.name("table"), self.columns(), self.with_options(required=True), place)
+            return CreateTable(
+                self.name("table"), self.columns(), self.with_options(required=True), place, replace
+            )
         if self._match_text_seq("SINK"):
-            return CreateSink(self.name("sink"), self.with_options(required=True), place)
+            return CreateSink(self.name("sink"), self.with_options(required=True), place, replace)
         if self._match_text_seq("VIEW"):
             name = self.name("view")
             self.need("AS")
-            return CreateView(name, self.query(), place)
+            return CreateView(name, self.query(), place, replace)
         if self._match_text_seq("AGGREGATE"):
             return self._create_aggregate(place)
-        if self._match_text_seq("OR", "REPLACE"):
-            raise SyntaxProblem("nothing can be replaced", place=place, hint="leave OR REPLACE out: a file names each thing once")
         raise unknown_statement([start.text, *([self._curr.text] if self._curr else [])], place)
 
     def _create_aggregate(self, place: Any) -> CreateAggregate:

@@ -124,6 +124,7 @@ class CreateStream:
     unique: tuple[Key, ...] = ()
     clustered: tuple[Key, ...] = ()
     checks: tuple[Check, ...] = ()
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class CreateTable:
     columns: tuple[Column, ...]
     options: dict[str, str]
     place: Place
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ class CreateSink:
     name: str
     options: dict[str, str]
     place: Place
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ class CreateView:
     name: str
     query: exp.Query
     place: Place
+    replace: bool = False
 
 
 @dataclass(frozen=True)

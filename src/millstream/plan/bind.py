@@ -30,7 +30,7 @@ def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = No
         raise PlanProblem(
             "a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream"
         )
-    return Insert(plan, entry)
+    return Insert(plan, entry, query)
 
 
 def bind_query(query: exp.Expr, catalog: Catalog) -> Node:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
+from sqlglot import exp
 
 from millstream.core.punctuation import Punctuation
 from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP
@@ -142,7 +143,8 @@ class Names(Generic[T]):
 
     def add(self, name: str, entry: T, place: Place | None = None) -> None:
         if name.lower() in self._entries:
-            raise NameProblem(f"{self.kind} `{name}` is declared twice", place=place, hint="choose another name")
+            hint = "choose another name; outside a run CREATE OR REPLACE replaces it, in Python replace=True"
+            raise NameProblem(f"{self.kind} `{name}` is declared twice", place=place, hint=hint)
         self._entries[name.lower()] = (name, entry)
 
     def get(self, name: str) -> T | None:
@@ -179,6 +181,21 @@ class Catalog:
     def __init__(self) -> None:
         self.relations: Names[Stream | Table | CreateView] = Names("stream, table or view")
         self.sinks: Names[SinkEntry] = Names("sink")
+
+    def names_of(self, entry: Stream | Table | CreateView | SinkEntry) -> Names[Any]:
+        """The space of names in which something is declared."""
+        return self.sinks if isinstance(entry, SinkEntry) else self.relations
+
+    def reads(self, query: exp.Expr) -> set[str]:
+        """The names, in lower case, of all that a query reads, also by way of views."""
+        found: set[str] = set()
+        left = [query]
+        while left:
+            for name in {table.name.lower() for table in left.pop().find_all(exp.Table)} - found:
+                found.add(name)
+                if isinstance(entry := self.relations.get(name), CreateView):
+                    left.append(entry.query)
+        return found
 
     def copy(self) -> Catalog:
         made = Catalog()

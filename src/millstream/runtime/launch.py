@@ -22,7 +22,17 @@ from millstream.io.hold import Hold
 from millstream.io.places import need_local
 from millstream.io.staging import Staging
 from millstream.language import parse
-from millstream.language.statements import DropQuery, Explain, Insert, SetOption, Statement
+from millstream.language.statements import (
+    CreateSink,
+    CreateStream,
+    CreateTable,
+    CreateView,
+    DropQuery,
+    Explain,
+    Insert,
+    SetOption,
+    Statement,
+)
 from millstream.operators.edges import Deliver
 from millstream.pipeline import Pipeline
 from millstream.plan.bind import bind_insert
@@ -213,13 +223,17 @@ def _change(statement: Statement, pipeline: Pipeline, builder: GraphBuilder) -> 
     match statement:
         case Insert():
             bound = bind_insert(statement.sink, statement.query, pipeline.catalog, statement.place)
-            builder.insert(pipeline.plans([bound]))
-            pipeline.queries.append(bound)
+            if not pipeline.has(bound, statement.place):
+                builder.insert(pipeline.plans([bound]))
+                pipeline.queries.append(bound)
         case DropQuery():
             pipeline.drop(statement.sink)
             builder.drop(statement.sink)
         case Explain():
             raise PlanProblem("a run explains nothing", hint="use `millstream explain`")
+        case CreateStream() | CreateTable() | CreateSink() | CreateView() if statement.replace:
+            hint = "choose another name, or replace it in the file and start the run again"
+            raise PlanProblem(f"`{statement.name}` can not be replaced while queries run", hint=hint)
         case SetOption() if statement.name in SETTINGS and statement.name not in CHANGEABLE:
             raise PlanProblem(f"{statement.name} can not be changed while queries run", hint=f"what can is {', '.join(CHANGEABLE)}")
         case _:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
+from sqlglot import exp
 
 from millstream.core.types import SEQUENCE
 from millstream.plan.catalog import SinkEntry, Stream, Table
@@ -52,3 +53,5 @@ class Insert(Unary):
 
     input: Node
     sink: SinkEntry
+    written: exp.Expr | None = field(compare=False, default=None)
+    """The query as written, to bind it again when something that it reads is replaced."""
