@@ -152,4 +152,13 @@ class Sink(Protocol):
     def finish(self) -> None: ...
 
 
-__all__ = ["DAY", "NO_LIMITS", "DeadLetter", "Limits", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer"]
+def lacking(given: object, contract: type) -> list[str]:
+    """Names of `Source` or `Sink` that an object lacks. A class is no object and lacks all."""
+    names = [name for name in vars(contract) if not name.startswith("_")]
+    return [name for name in names if isinstance(given, type) or not hasattr(given, name)]
+
+
+__all__ = [
+    "DAY", "NO_LIMITS", "DeadLetter", "Limits", "Part", "Position", "Reading", "Sink", "Source", "Unit", "Writer",
+    "lacking",
+]  # fmt: skip

@@ -39,6 +39,10 @@ class ListSource:
         return other
 
     def push(self, batch: pa.RecordBatch | pa.Table) -> None:
+        if not isinstance(batch, (pa.RecordBatch, pa.Table)):
+            kind = type(batch).__name__
+            said = f"stream {self.name}: push takes a record batch or a table of Arrow, not a {kind}"
+            raise SourceProblem(said, hint="write pyarrow.RecordBatch.from_pylist(rows, source.schema)")
         if not batch.schema.equals(self.schema):
             shown = [" ".join(f"{f.name} {type_name(f.type)}," for f in s).rstrip(",") for s in (batch.schema, self.schema)]
             raise SourceProblem(f"stream {self.name}: the batch has ({shown[0]}), declared is ({shown[1]})")

@@ -1,18 +1,76 @@
-"""Python values become Arrow batches of declared columns."""
+"""Python values, frames and tables become Arrow batches of declared columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from millstream.core.types import TIMESTAMP
 from millstream.errors import NameProblem, TypeProblem
+from millstream.language.types import sql_type
 
-Rows: TypeAlias = "Sequence[Mapping[str, Any]] | Sequence[Sequence[Any]] | pa.Table | pa.RecordBatch"
+
+class ArrowStream(Protocol):
+    """A frame or table of any library that exports Arrow: pandas, Polars, DuckDB, Arrow itself."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+Rows: TypeAlias = "Iterable[Mapping[str, Any]] | Iterable[Sequence[Any]] | ArrowStream | pa.RecordBatch"
+
+FORMS = "give dictionaries, sequences in column order, or a frame or table of pandas, Polars, DuckDB or Arrow"
+INDEX = "__index_level_"
+"""The beginning of the names that pandas gives to an index without a name. Such an index is no data."""
+NO_ROWS = (str, bytes, bytearray, memoryview)
+"""Sequences that are values."""
+
+
+def taken(owner: str, rows: Any) -> pa.Table | list[Any]:
+    """A table of everything that exports Arrow, otherwise a list of dictionaries and sequences."""
+    if exports_arrow(rows):
+        return _table(owner, rows)
+    if isinstance(rows, Mapping):
+        raise TypeProblem(
+            f"{owner}: a dictionary is no list of tuples", hint="pyarrow.table(...) makes a table of columns"
+        )
+    if isinstance(rows, NO_ROWS) or not isinstance(rows, Iterable):
+        raise TypeProblem(f"{owner}: {kind_of(rows)} is no list of tuples", hint=FORMS)
+    listed = list(rows)
+    for number, row in enumerate(listed, 1):
+        if not isinstance(row, Mapping) and (
+            isinstance(row, NO_ROWS) or not hasattr(row, "__len__") or not hasattr(row, "__getitem__")
+        ):
+            raise TypeProblem(f"{owner}: tuple {number} is {kind_of(row)}", hint=FORMS)
+    return listed
+
+
+def exports_arrow(given: object) -> bool:
+    return not isinstance(given, type) and (
+        hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    )
+
+
+def kind_of(value: object) -> str:
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"a value of type {type(value).__name__}"
+    )
+
+
+def _table(owner: str, rows: Any) -> pa.Table:
+    try:
+        table = pa.table(rows)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        said = " ".join(str(part) for part in error.args)
+        raise TypeProblem(
+            f"{owner}: {kind_of(rows)} can not be read as a table: {said}", hint=FORMS
+        ) from None
+    return table.drop_columns([name for name in table.schema.names if name.startswith(INDEX)])
 
 
 def to_batch(owner: str, schema: pa.Schema, rows: Rows) -> pa.RecordBatch:
@@ -20,10 +78,11 @@ def to_batch(owner: str, schema: pa.Schema, rows: Rows) -> pa.RecordBatch:
 
     A time may be a datetime, a text such as `2026-01-01 12:00:05` (UTC when it names no zone), or microseconds since 1970.
     """
-    if isinstance(rows, (pa.Table, pa.RecordBatch)):
-        return _from_arrow(owner, schema, rows)
+    given = taken(owner, rows)
+    if isinstance(given, pa.Table):
+        return _from_arrow(owner, schema, given)
     columns: dict[str, list[Any]] = {name: [] for name in schema.names}
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(given, 1):
         values = _by_name(owner, schema, row, number)
         for name in schema.names:
             columns[name].append(values.get(name))
@@ -31,7 +90,7 @@ def to_batch(owner: str, schema: pa.Schema, rows: Rows) -> pa.RecordBatch:
     for column in schema:
         try:
             arrays.append(pa.array([_value(v, column.type) for v in columns[column.name]], type=column.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ArithmeticError, ValueError, TypeError) as error:
+        except (pa.ArrowException, ArithmeticError, ValueError, TypeError) as error:
             raise TypeProblem(f"{owner}: a value does not fit column `{column.name}`: {error}") from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -44,7 +103,9 @@ def _by_name(owner: str, schema: pa.Schema, row: Any, number: int) -> Mapping[st
         return row
     if len(row) != len(schema):
         hint = f"they are {', '.join(schema.names)}"
-        raise TypeProblem(f"{owner}: tuple {number} has {len(row)} values for {len(schema)} columns", hint=hint)
+        raise TypeProblem(
+            f"{owner}: tuple {number} has {len(row)} values for {len(schema)} columns", hint=hint
+        )
     return dict(zip(schema.names, row, strict=True))
 
 
@@ -61,30 +122,82 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def _from_arrow(owner: str, schema: pa.Schema, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    for name in schema.names:
-        if name not in table.schema.names:
-            raise NameProblem.unknown("column", name, table.schema.names, within=f"the table given for {owner}")
-    try:
-        columns = [table.column(f.name).cast(f.type).combine_chunks() for f in schema]
-    except pa.ArrowInvalid as error:
-        raise TypeProblem(f"{owner}: {error}") from None
+def _from_arrow(owner: str, schema: pa.Schema, table: pa.Table) -> pa.RecordBatch:
+    columns = []
+    for field in schema:
+        if field.name not in table.schema.names:
+            raise NameProblem.unknown(
+                "column", field.name, table.schema.names, within=f"the table given for {owner}"
+            )
+        try:
+            columns.append(table.column(field.name).cast(field.type).combine_chunks())
+        except (pa.ArrowException, KeyError) as error:
+            raise TypeProblem(f"{owner}: column `{field.name}`: {error.args[0]}") from None
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def declared(schema: pa.Schema) -> pa.Schema:
-    """The types of the language nearest to those of some Arrow data: times in microseconds of UTC, plain strings and integers."""
-    return pa.schema([(f.name, _declared(f.type)) for f in schema])
+def columns_of(owner: str, schema: str | pa.Schema | None, given: pa.Table | pa.Schema | list[Any]) -> str:
+    """The columns as CREATE STREAM spells them: those of `schema`, or else those of the data itself."""
+    if isinstance(schema, str):
+        return schema
+    if schema is None:
+        return columns_of(owner, given if isinstance(given, pa.Schema) else _inferred(owner, given), [])
+    if not isinstance(schema, pa.Schema):
+        raise TypeProblem(
+            f"{owner}: {kind_of(schema)} is no schema",
+            hint="write schema='k BIGINT, ts TIMESTAMP' or pyarrow.schema(...)",
+        )
+    return ", ".join(f"{quoted(f.name)} {_spelled(owner, f)}" for f in schema)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _inferred(owner: str, rows: pa.Table | list[Any]) -> pa.Schema:
+    if isinstance(rows, pa.Table):
+        return rows.schema
+    if not rows:
+        raise TypeProblem(
+            f"{owner}: no tuple tells what its columns are",
+            hint="name them with schema='k BIGINT, ts TIMESTAMP'",
+        )
+    if not all(isinstance(row, Mapping) for row in rows):
+        said = f"{owner}: the tuples do not name their columns"
+        raise TypeProblem(said, hint="name them with schema='k BIGINT, ts TIMESTAMP', or give dictionaries")
+    fields = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            fields.append((str(name), pa.array([row.get(name) for row in rows]).type))
+        except (pa.ArrowException, OverflowError) as error:
+            said = f"{owner}: the values of column `{name}` have no type in common: {error}"
+            raise TypeProblem(said, hint="name the types with schema='...'") from None
+    return pa.schema(fields)
+
+
+def _spelled(owner: str, field: pa.Field) -> str:
+    if pa.types.is_null(field.type):
+        said = f"{owner}: column `{field.name}` has nothing but nulls"
+        raise TypeProblem(said, hint="name its type with schema='...'")
+    try:
+        return sql_type(_declared(field.type)).sql("spark")
+    except TypeProblem:
+        said = f"{owner}: column `{field.name}` is {field.type}, which is no type of the language"
+        raise TypeProblem(said, hint="convert it, or leave it out with schema='...'") from None
 
 
 def _declared(kind: pa.DataType) -> pa.DataType:
+    """The nearest type of the language: times in microseconds of UTC, plain strings and integers."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
     if pa.types.is_unsigned_integer(kind):
         return pa.int64()
+    if pa.types.is_float16(kind):
+        return pa.float32()
     return pa.date32() if pa.types.is_date(kind) else kind

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import NameProblem
-from millstream.io import ListSource, MemorySink
+from millstream.errors import NameProblem, PlanProblem, TypeProblem
+from millstream.io import ListSource, MemorySink, Source
 from millstream.language import parse, parse_query
-from millstream.language.statements import CreateStream, Explain
+from millstream.language.statements import Explain
 from millstream.language.text import fill
-from millstream.language.types import sql_type
 from millstream.pipeline import Pipeline
 from millstream.plan import nodes
 from millstream.plan.bind import bind_query
@@ -25,10 +24,11 @@ from millstream.runtime.control import Control
 from millstream.runtime.launch import Launch
 from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
+from millstream.session.given import declared, given_sink, given_source, owner_of
 from millstream.session.handle import StreamHandle, plain
 from millstream.session.letters import LetterList
 from millstream.session.query import Plan, Query
-from millstream.session.rows import Rows, declared, to_batch
+from millstream.session.rows import Rows, columns_of, kind_of, quoted, taken, to_batch
 
 RUNTIMES = ("spark", "local")
 _QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(\(|SELECT\b|FROM\b)", re.IGNORECASE | re.DOTALL)
@@ -49,6 +49,10 @@ class Session:
 
         A text that is a query alone gives a handle on it; the plans of EXPLAINs come back as text.
         """
+        if not isinstance(text, str):
+            raise TypeProblem(
+                f"sql takes a text, not {kind_of(text)}", hint="read a file with Path(...).read_text()"
+            )
         filling = {name: str(value) for name, value in variables.items()}
         if _QUERY.match(text):
             return StreamHandle.of_query(self, plain(parse_query(fill(text, filling).filled)))
@@ -74,47 +78,65 @@ class Session:
     def add_stream(
         self,
         name: str,
-        rows: Rows | Any = (),
+        rows: Rows | Source = (),
         *,
         schema: str | pa.Schema | None = None,
         time: str | None = None,
         slack: str | None = None,
         clauses: str = "",
+        replace: bool = False,
     ) -> StreamHandle:
         """Declare a stream over tuples in memory, or over a ready source such as a `ListSource` that is fed while it runs.
 
-        `schema` is a list of columns in SQL or Arrow; a table or a source brings its own. `time` names the timestamp column: in
-        order, or out of order by at most `slack` ("2 seconds"). `clauses` may hold what else CREATE STREAM knows, such as
-        "TIMESTAMP INTERNAL AS ts" or "PUNCTUATE ON (auction) WHEN closed".
+        Tuples are dictionaries, sequences in column order, or a frame or table of any library that exports
+        Arrow, such as pandas, Polars and DuckDB. `schema` is a list of columns in SQL or Arrow. A table,
+        dictionaries and a `ListSource` bring their own. `time` names the timestamp column: in order, or out
+        of order by at most `slack` ("2 seconds"). `clauses` holds further clauses of CREATE STREAM, such as
+        "TIMESTAMP INTERNAL AS ts" or "PUNCTUATE ON (auction) WHEN closed". `replace` is that of CREATE OR REPLACE.
         """
-        source = rows if hasattr(rows, "units") else None
-        columns = schema if schema is not None else getattr(rows, "schema", None)
-        if columns is None:
-            columns = pa.Table.from_pylist([dict(row) for row in rows]).schema
-        if isinstance(columns, pa.Schema):
-            columns = ", ".join(f"`{f.name}` {sql_type(f.type).sql('spark')}" for f in declared(columns))
-        stamp = "" if time is None else f"TIMESTAMP BY `{time}` " + ("ORDERED" if slack is None else f"SLACK {slack}")
+        owner = owner_of("stream", name)
+        source = given_source(owner, rows)
+        given = taken(owner, rows) if source is None else getattr(source, "schema", [])
+        columns = columns_of(owner, schema, given)
+        if slack is not None and time is None:
+            raise PlanProblem(f"{owner}: slack is about a timestamp", hint="name its column with time='...'")
+        order = "ORDERED" if slack is None else f"SLACK {slack}"
+        stamp = "" if time is None else f"TIMESTAMP BY {quoted(time)} {order}"
         latent = "TIMESTAMP LATENT" if time is None and "TIMESTAMP" not in clauses.upper() else ""
-        text = f"CREATE STREAM `{name}` ({columns}) {stamp} {latent} {clauses} WITH (connector = 'list')"
-        (statement,) = parse(text)
-        assert isinstance(statement, CreateStream)
-        stream = replace(Stream.of(statement), place=None)
+        text = (
+            f"CREATE STREAM {quoted(name)} ({columns}) {stamp} {latent} {clauses} WITH (connector = 'list')"
+        )
+        stream = declared(owner, Stream, text)
         if source is None:
-            source = ListSource(name, stream.read_schema, [to_batch(f"stream {name}", stream.read_schema, rows)])
-        self.pipeline.catalog.relations.add(name, replace(stream, source=source))
+            source = ListSource(name, stream.read_schema, [to_batch(owner, stream.read_schema, given)])
+        elif not (brought := getattr(source, "schema", stream.read_schema)).equals(stream.read_schema):
+            shown = [", ".join(f"{f.name} {f.type}" for f in s) for s in (brought, stream.read_schema)]
+            said = f"{owner}: its source brings ({shown[0]}), declared is ({shown[1]})"
+            raise TypeProblem(said, hint="give the source the declared types")
+        self.pipeline.declare(dataclasses.replace(stream, place=None, source=source), replace=replace)
         return self.stream(name)
 
-    def add_table(self, name: str, rows: pa.Table) -> StreamHandle:
-        """Declare a static table over Arrow data."""
-        schema = declared(rows.schema)
-        batch = to_batch(f"table {name}", schema, rows)
-        self.pipeline.catalog.relations.add(name, Table(name, schema, {}, None, pa.Table.from_batches([batch])))
+    def add_table(
+        self, name: str, rows: Rows, *, schema: str | pa.Schema | None = None, replace: bool = False
+    ) -> StreamHandle:
+        """Declare a static table. See `add_stream` for the arguments."""
+        owner = owner_of("table", name)
+        given = taken(owner, rows)
+        columns = columns_of(owner, schema, given)
+        table = declared(owner, Table, f"CREATE TABLE {quoted(name)} ({columns}) WITH (connector = 'list')")
+        batch = to_batch(owner, table.columns, given)
+        self.pipeline.declare(
+            dataclasses.replace(table, options={}, place=None, rows=pa.Table.from_batches([batch])),
+            replace=replace,
+        )
         return self.stream(name)
 
-    def add_sink(self, name: str, sink: Any = None) -> Any:
-        """Declare a sink over a ready object, by default a new `MemorySink`; returns it."""
-        sink = MemorySink(name) if sink is None else sink
-        self.pipeline.catalog.sinks.add(name, SinkEntry(name, {}, None, sink))
+    def add_sink(self, name: str, sink: Any = None, *, replace: bool = False) -> Any:
+        """Declare a sink over a ready object, by default a new `MemorySink`, and return the object."""
+        owner = owner_of("sink", name)
+        sink = MemorySink(name) if sink is None else given_sink(owner, sink)
+        entry = declared(owner, SinkEntry, f"CREATE SINK {quoted(name)} WITH (connector = 'memory')")
+        self.pipeline.declare(dataclasses.replace(entry, options={}, place=None, sink=sink), replace=replace)
         return sink
 
     def to_arrow(self, sink: str) -> pa.Table:
