@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.graph.joins import Joins
-from millstream.io import read_table
+from millstream.io import MemorySink, open_table, read_table, without_files
 from millstream.io.rates import rates_of
 from millstream.language import parse
 from millstream.language.statements import (
@@ -165,11 +165,11 @@ class Pipeline:
         """One graph for all queries, equal parts shared."""
         return self.builder().graph
 
-    def builder(self) -> GraphBuilder:
+    def builder(self, read: Callable[[Table], pa.Table] | None = None) -> GraphBuilder:
         """With the graph of all queries, ready for more."""
         if not self.queries:
             raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        builder = GraphBuilder(lambda node: rows_of(node, _read), self.in_order, Joins.of(self.settings))
+        builder = GraphBuilder(lambda node: rows_of(node, read or _read), self.in_order, Joins.of(self.settings))
         builder.insert(self.plans())
         return builder
 
@@ -187,7 +187,7 @@ class Pipeline:
             query = statement.query
             if isinstance(query, Insert):
                 return bind_insert(query.sink, query.query, self.catalog, query.place)
-            return nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {}))
+            return nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {}, None, MemorySink("answer")))
         except MillstreamError as problem:
             raise problem.at(statement.place) from None
 
@@ -222,6 +222,13 @@ def _rates(stream: Stream) -> Rates | None:
 def sketch(queries: Sequence[nodes.Insert], *, in_order: bool = False, joins: Joins = Joins()) -> Graph:  # noqa: B008 (it is frozen)
     """The graph of some queries with empty tables in place of the static ones: enough to look at, not to run."""
     return build_graph(queries, lambda node: node.schema.empty_table(), in_order=in_order, joins=joins)
+
+
+def check_table(table: Table) -> pa.Table:
+    """Refuse wrong options of a table, without a look at its files; no rows."""
+    if table.rows is None:
+        open_table(table.name, table.columns, without_files(table.options), table.place)
+    return table.columns.empty_table()
 
 
 def _read(table: Table) -> pa.Table:

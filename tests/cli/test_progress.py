@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -36,8 +35,7 @@ WHOLE = (
 
 
 def describe(width: int | None = None) -> str:
-    nobody: Any = None
-    return Reporter(nobody).describe(STATUS, width)
+    return Reporter().describe(STATUS, width)
 
 
 def test_everything_where_there_is_room() -> None:

@@ -185,7 +185,7 @@ def test_a_directory_of_other_files_is_no_checkpoint(place: Path) -> None:
 def test_a_file_or_a_forbidden_place_is_no_checkpoint(place: Path) -> None:
     shutil.rmtree(place / "checkpoint")
     (place / "checkpoint").write_text("")
-    assert "can not be used: File exists" in refusal(place)
+    assert "can not be used: Not a directory" in refusal(place)
     with pytest.raises(SetupProblem, match=r"can not be used: (Permission denied|No such file)"):
         session(place).prepare("/proc/none/checkpoint")
 
@@ -281,3 +281,21 @@ def test_damaged_state_never_gives_a_wrong_answer(
     else:
         assert answer(place) == EXPECTED
     assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("s3://bucket/bids", 'No FileSystem for scheme "s3"'),
+        ("nothing://bucket/bids", 'No FileSystem for scheme "nothing"'),
+        ("hdfs://no.such.host.invalid:1/bids", "no.such.host.invalid"),
+    ],
+)
+def test_an_address_that_spark_cannot_use_is_refused_with_its_reason(spark: object, place: Path, address: str, why: str) -> None:
+    """Nothing is written before: the sink of this run is a new one."""
+    before = sorted(file.name for file in place.iterdir())
+    with pytest.raises(SetupProblem) as refused:
+        session(place, lambda text: text.replace("/out'", "/fresh'")).run(checkpoint=address)
+    said = str(refused.value)
+    assert said.startswith(f"the checkpoint {address} can not be used: ") and why in said and "\n" not in said
+    assert sorted(file.name for file in place.iterdir()) == before

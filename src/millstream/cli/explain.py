@@ -28,12 +28,16 @@ def explain(
     ] = None,
     values: Values = None,
 ) -> None:
-    """Show how the queries of a pipeline file would run; nothing is opened, read or written."""
+    """Show how the queries of a pipeline file would run; no file is looked at.
+
+    What `run` would refuse is refused, as far as that can be told without data.
+    """
     given = variables(values)
     text = read(file)
 
     from millstream.errors import PlanProblem, SinkProblem
     from millstream.pipeline import Pipeline
+    from millstream.runtime.launch import Launch
 
     pipeline = Pipeline()
     pipeline.add_text(text, variables=given, file=str(file))
@@ -41,6 +45,7 @@ def explain(
     queries = pipeline.queries or [pipeline.explained(statement) for statement in pipeline.explains]
     if not queries:
         raise PlanProblem(f"{file}: there is no query to explain", hint="write INSERT INTO sink SELECT ... FROM stream")
+    Launch.rehearse(pipeline, queries)
     print(pipeline.explain(form.value, queries))
     if picture is not None:
         from millstream.graph.execution import Execution

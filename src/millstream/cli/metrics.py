@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from millstream.errors import SetupProblem
 from millstream.runtime.status import Status
@@ -14,16 +15,17 @@ EVERY = 1.0
 
 
 class Metrics:
-    """A JSON object a line: one per micro-batch on Spark, one a second in one process, and the last when the run is over."""
+    """A JSON object a line: one per micro-batch on Spark, one a second in one process, and the last when the run is over.
+
+    The file is made with the first line.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        self.file: TextIO | None = None
-        self.last = Status()
-        if path is not None:
-            try:
-                self.file = path.open("w", encoding="utf-8")
-            except OSError as error:
-                raise SetupProblem(f"can not write the metrics to {path}: {error.strerror}", hint="choose another file") from None
+        self.path, self.file, self.last = path, cast("TextIO | None", None), Status()
+        if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise self._refused("No such file or directory" if not path.parent.exists() else "Permission denied")
+        if path is not None and path.is_dir():
+            raise self._refused("Is a directory")
 
     def update(self, status: Status) -> None:
         passed = status.seconds - self.last.seconds >= EVERY
@@ -37,5 +39,13 @@ class Metrics:
 
     def _write(self, status: Status, *, over: bool) -> None:
         self.last = status
-        if self.file is not None:
+        if self.path is None:
+            return
+        try:
+            self.file = self.file or self.path.open("w", encoding="utf-8")
             print(json.dumps({**status.as_dict(), "over": over}), file=self.file, flush=True)
+        except OSError as error:
+            raise self._refused(error.strerror or str(error)) from None
+
+    def _refused(self, why: str) -> SetupProblem:
+        return SetupProblem(f"can not write the metrics to {self.path}: {why}", hint="choose another file")

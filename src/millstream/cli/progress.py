@@ -26,8 +26,9 @@ EVERY = 2.0
 class Reporter:
     """A context in which `update` shows a status. Plain lines come every two seconds at most, and only with news."""
 
-    def __init__(self, launch: Launch) -> None:
-        self.launch = launch
+    launch: Launch
+
+    def __init__(self) -> None:
         self.began = self.told = time.monotonic()
         self.status = Status()
         self.news: Any = None

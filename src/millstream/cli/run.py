@@ -90,9 +90,9 @@ def _run(
     if stop.is_set():
         print("stopped before anything was read", file=sys.stderr)
         return
-    launch = session.prepare(checkpoint)
-    reporter, record = Reporter(launch), Metrics(metrics)
+    reporter, record = Reporter(), Metrics(metrics)
     control = Control(None if changes is None else str(changes), given, reporter.say)
+    launch = reporter.launch = session.prepare(checkpoint)
 
     def on_status(status: Status) -> None:
         reporter.update(status)

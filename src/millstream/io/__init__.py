@@ -19,14 +19,14 @@ from millstream.io.lists import ListSource
 from millstream.io.memory import MemorySink
 from millstream.io.options import Options, Secret
 from millstream.io.rate import RateSource
-from millstream.io.readers import file_reader, line_reader
+from millstream.io.readers import file_reader, line_reader, without_files
 from millstream.io.sockets import SocketSource
-from millstream.io.tables import read_table
+from millstream.io.tables import open_table, read_table
 
 __all__ = [
     "ConsoleSink", "DeadLetter", "FileSink", "FileSource", "GeneratorSource", "LetterBox", "ListSource", "MemorySink", "Part", "Position",
-    "RateSource", "Reading", "Secret", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source", "read_table",
-    "secrets_of",
+    "RateSource", "Reading", "Secret", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source",
+    "open_table", "read_table", "secrets_of", "without_files",
 ]  # fmt: skip
 
 

@@ -71,7 +71,7 @@ class FileSink:
         return replace(self, run=run)
 
     def check(self, schema: pa.Schema) -> None:
-        self._check_types(schema)
+        self.fits(schema)
         if os.path.exists(self.path) and not os.path.isdir(self.path):
             raise SinkProblem(f"{self.owner}: {self.path} is a file", hint="`path` names a directory; choose another or remove the file")
         with writing(self.owner, self.path):
@@ -90,8 +90,6 @@ class FileSink:
 
     def hold(self) -> Hold:
         """Keep other runs away from the directory; asked for after `check`, and before anything is written."""
-        with writing(self.owner, self.path):
-            os.makedirs(self.path, exist_ok=True)
         return Hold(self.owner, self.path, shared=self.mode == "append")
 
     def _others(self) -> list[str]:
@@ -99,7 +97,8 @@ class FileSink:
         ours = (STAGED, RECORDS, "_SUCCESS")
         return sorted(name for name in os.listdir(self.path) if name not in ours and not name.startswith("part-"))
 
-    def _check_types(self, schema: pa.Schema) -> None:
+    def fits(self, schema: pa.Schema) -> None:
+        """Raise a SinkProblem when the format can not hold a type; looks at no file."""
         if self.format == "text" and len(schema) != 1:
             raise SinkProblem(f"{self.owner}: format 'text' holds one column, not {len(schema)}", hint="use jsonl or csv")
         for column in schema:

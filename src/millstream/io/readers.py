@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 import pyarrow as pa
 
 from millstream.errors import MillstreamError
@@ -18,9 +21,18 @@ FILE_FORMATS = ("csv", "jsonl", "parquet", "text")
 LINE_FORMATS = ("csv", "jsonl", "text")
 
 
-def file_reader(name: str, schema: pa.Schema, options: Options, path: str) -> LineReader | ParquetReader:
+FileReader: TypeAlias = LineReader | ParquetReader
+
+
+def without_files(options: Mapping[str, str]) -> dict[str, str]:
+    """Options that can be checked where there are no files: a format that only these tell is taken for CSV, which has every option."""
+    told = "format" in options or "path" not in options or guess_format(options["path"], []) is not None
+    return dict(options) if told else {**options, "format": "csv"}
+
+
+def file_reader(name: str, schema: pa.Schema, options: Options, path: str) -> FileReader:
     """The reader for files; the format is guessed from the extension when it is not given."""
-    kind = options.choice("format", FILE_FORMATS)
+    kind = options.choice("format", FILE_FORMATS) or guess_format(path, [])
     if kind is None:
         try:
             files = found_files(options.owner, path)

@@ -9,16 +9,22 @@ import pyarrow as pa
 from millstream.errors import MillstreamError, Place, SourceProblem
 from millstream.io.files import found_files, read_file
 from millstream.io.options import Options
-from millstream.io.readers import file_reader
+from millstream.io.readers import FileReader, file_reader
 
 
-def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> pa.Table:
-    """All tuples; a broken one is an error, because a table has no dead letters and a join with half of it would be wrong."""
+def open_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> tuple[Options, str, FileReader]:
+    """The options, the path and the reader of a table."""
     o = Options.of(f"table {name}", options, place, SourceProblem)
     o.choice("connector", ("file",), "file")
     path = o.path()
     reader = file_reader(name, schema, o, path)
     o.done()
+    return o, path, reader
+
+
+def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> pa.Table:
+    """All tuples; a broken one is an error, because a table has no dead letters and a join with half of it would be wrong."""
+    o, path, reader = open_table(name, schema, options, place)
     batches = []
     try:
         for file in found_files(o.owner, path):

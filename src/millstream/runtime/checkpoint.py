@@ -9,10 +9,11 @@ import os
 import socket
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
+from millstream.io.hold import is_at, make_directories, remove_directories
 from millstream.io.places import local_path, scheme_of
 from millstream.io.staging import Staging, save
 from millstream.runtime.facts import Facts
@@ -32,8 +33,10 @@ class Checkpoint:
     the fingerprint in Spark's offsets still tells another query from the one it was made with.
     """
 
-    def __init__(self, path: str, known: dict[str, Any] | None, lock: IO[str] | None = None) -> None:
+    def __init__(self, path: str, known: dict[str, Any] | None, lock: IO[str] | None = None, made: Sequence[str] = ()) -> None:
         self.path = path
+        self.made = list(made)
+        """The directories that were not there."""
         self.known = known
         self.lock = lock
         self.run: str = known["run"] if known is not None else _name(path)
@@ -64,13 +67,14 @@ class Checkpoint:
             return cls(path, None)
         path = local_path(path)
         with _readable(path):
-            os.makedirs(path, exist_ok=True)
-            _known(path)  # nothing is written into what is not ours
+            if os.path.exists(path):
+                _known(path)  # nothing is written into what is not ours
+            made = make_directories(path)
             lock = _locked(path)
         try:
             with _readable(path):
                 _check_sparks(path)
-                return cls(path, _known(path), lock)
+                return cls(path, _known(path), lock, made)
         except MillstreamError:
             lock.close()
             raise
@@ -122,8 +126,14 @@ class Checkpoint:
                 save(os.path.join(self.path, OURS), {**self.next, "buckets": buckets})
 
     def close(self) -> None:
-        if self.lock is not None:
-            self.lock.close()
+        """Let go; a run that was refused before it began leaves nothing behind."""
+        if self.lock is None or self.lock.closed:
+            return
+        if not os.path.exists(os.path.join(self.path, OURS)):
+            with suppress(OSError):
+                os.unlink(os.path.join(self.path, LOCK))
+            remove_directories(self.made)
+        self.lock.close()
 
 
 def _name(path: str) -> str:
@@ -172,7 +182,8 @@ _SHAPE = {"run": str, "buckets": int, "fingerprint": str, "facts": dict, "result
 
 def _locked(path: str) -> IO[str]:
     """The kernel lets the lock go when its process dies, however it dies."""
-    lock = open(os.path.join(path, LOCK), "a+", encoding="utf-8")  # noqa: SIM115
+    file = os.path.join(path, LOCK)
+    lock = open(file, "a+", encoding="utf-8")  # noqa: SIM115
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -183,6 +194,9 @@ def _locked(path: str) -> IO[str]:
         raise SetupProblem(f"the checkpoint {path} is in use by {holder}", hint=hint) from None
     except OSError:
         return lock  # a file system without locks
+    if not is_at(lock.fileno(), file):
+        lock.close()
+        return _locked(path)
     lock.truncate(0)
     lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
     lock.flush()

@@ -16,7 +16,7 @@ from millstream.errors import MillstreamError, Place, PlanProblem, SinkProblem
 from millstream.graph.build import GraphBuilder
 from millstream.graph.execution import CHANGEABLE, Execution
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source
+from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source, without_files
 from millstream.io.contract import Sink, Source
 from millstream.io.hold import Hold
 from millstream.io.places import need_local
@@ -34,7 +34,8 @@ from millstream.language.statements import (
     Statement,
 )
 from millstream.operators.edges import Deliver
-from millstream.pipeline import Pipeline
+from millstream.pipeline import Pipeline, check_table
+from millstream.plan import nodes
 from millstream.plan.bind import bind_insert
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.checkpoint import Checkpoint
@@ -94,15 +95,23 @@ class Launch:
             self.checkpoint.close()
 
     @classmethod
-    def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None) -> Launch:
+    def rehearse(cls, pipeline: Pipeline, queries: Sequence[nodes.Insert]) -> None:
+        """Refuse what a run of these queries would refuse, as far as that can be told without data."""
+        cls._prepared(replace(pipeline, queries=list(queries)), None, rehearsed=True)
+
+    @classmethod
+    def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None, *, rehearsed: bool = False) -> Launch:
         run = None if checkpoint is None else checkpoint.run
-        builder = pipeline.builder()
+        builder = pipeline.builder(check_table) if rehearsed else pipeline.builder()
         graph = builder.graph
-        sources, sinks = _sources(graph, {}), _sinks(graph, [], run)
+        sources, sinks = _sources(graph, {}, rehearsed=rehearsed), _sinks(graph, [], run)
         letters = LetterBox(_letters_path(pipeline.settings, sinks), run or uuid.uuid4().hex[:12])
         made = cls(graph, sources, sinks, letters, pipeline.settings, pipeline.copy(), builder, Facts.of(graph), checkpoint)
-        made.check()
         Execution.of(pipeline.settings).check(graph)
+        if rehearsed:
+            made._check_declared()
+        else:
+            made.check()
         return made
 
     def change(
@@ -151,16 +160,27 @@ class Launch:
 
     def check(self, before: Launch | None = None) -> None:
         """What it reads and writes, but for what was checked before."""
-        known = {} if before is None else before.sources
-        fresh = [self.sinks[config.number] for config in self._fresh(before)]
+        self._check_declared(before)
         for v in self.graph.sources:
             stream: Stream = v.config.stream  # type: ignore[attr-defined]
-            if stream.name not in known:
+            if before is None or stream.name not in before.sources:
                 _check(stream.place, self.sources[stream.name].check)
-                _keep_apart([self.sources[stream.name]], self.sinks)
-        for config, sink in zip(self._fresh(before), fresh, strict=True):
-            _check(config.sink.place, partial(sink.check, visible(config.schema)))
-        _keep_apart(self.sources.values(), fresh)
+        for config in self._fresh(before):
+            _check(config.sink.place, partial(self.sinks[config.number].check, visible(config.schema)))
+
+    def _check_declared(self, before: Launch | None = None) -> None:
+        """The part that needs no data: what each sink can hold, and that nothing writes where something else reads or writes."""
+        fresh = self._fresh(before)
+        new = [source for name, source in self.sources.items() if before is None or name not in before.sources]
+        _keep_apart(new, self.sinks)
+        _keep_apart(self.sources.values(), [self.sinks[config.number] for config in fresh])
+        held = [self.sinks[number] for number in ({} if before is None else before.holds)]
+        for config in fresh:
+            sink = self.sinks[config.number]
+            if isinstance(sink, FileSink):
+                _check(config.sink.place, partial(sink.fits, visible(config.schema)))
+                _check(config.sink.place, partial(_one_each, sink, held, self.letters.path))
+            held.append(sink)
 
     def _fresh(self, before: Launch | None) -> list[Deliver]:
         """The queries that a change has brought, by where they write."""
@@ -240,9 +260,11 @@ def _change(statement: Statement, pipeline: Pipeline, builder: GraphBuilder) -> 
             pipeline.add(statement)
 
 
-def _sources(graph: Graph, known: Mapping[str, Source]) -> dict[str, Source]:
+def _sources(graph: Graph, known: Mapping[str, Source], *, rehearsed: bool = False) -> dict[str, Source]:
     """Of the streams that are read; those that are open stay so."""
     streams: list[Stream] = [v.config.stream for v in graph.sources]  # type: ignore[attr-defined]
+    if rehearsed:
+        streams = [replace(stream, options=without_files(stream.options)) for stream in streams]
     return {stream.name: known[stream.name] if stream.name in known else _source(stream) for stream in streams}
 
 
@@ -267,6 +289,17 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
                 if above in (source.path, sink.path):
                     said = f"sink {sink.name} would write into {sink.path}, where stream {source.name} reads {source.path}"
                     raise SinkProblem(said, hint="choose a path of its own for the sink")
+
+
+def _one_each(sink: FileSink, others: Iterable[Sink], letters: str | None) -> None:
+    """Each sink has a directory of its own: a manifest names what one of them has written, and overwriting clears all that is there."""
+    hint = f"give sink {sink.name} a path of its own"
+    if sink.path == letters:
+        raise SinkProblem(f"sink {sink.name} and the dead letters both write to {sink.path}", hint=hint)
+    for other in others:
+        if other is not sink and isinstance(other, FileSink) and os.path.commonpath([sink.path, other.path]) in (sink.path, other.path):
+            where = f"both write to {sink.path}" if sink.path == other.path else f"write into one another: {other.path} and {sink.path}"
+            raise SinkProblem(f"the sinks {other.name} and {sink.name} {where}", hint=f"{hint}, or insert both queries into one sink")
 
 
 def _source(stream: Stream) -> Source:

@@ -44,7 +44,7 @@ class Feed:
                     self._note(piece)
                     return piece
                 self.reading = None
-            if not self.waiting and not self._look():
+            if not self.waiting and not self.look():
                 return self._end()
             if self.waiting:
                 unit = self.waiting.pop(0)
@@ -56,9 +56,10 @@ class Feed:
 
     def silent(self) -> bool:
         """True when a look shows that there is still nothing to read."""
-        return not self.ended and self.reading is None and not self.waiting and not self._look()
+        return not self.ended and self.reading is None and not self.waiting and not self.look()
 
-    def _look(self) -> bool:
+    def look(self) -> bool:
+        """True when something is there to read that was not before."""
         self.looked = self.clock.now()
         position = self.source.latest(self.position, None)
         if position == self.position:

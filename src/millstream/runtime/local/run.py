@@ -180,6 +180,8 @@ class LocalRun:
     ) -> Progress:
         """Until every stream has ended or `stop` is set; `between` two steps whatever it says may be changed."""
         try:
+            for feed in self.feeds:
+                feed.look()  # a peer that does not answer is found before anything is written
             self.open()
             told = flushed = time.monotonic()
             pause = IDLE[0]

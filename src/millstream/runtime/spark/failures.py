@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from millstream.errors import DataProblem, MillstreamError, SetupProblem
 
@@ -73,8 +74,9 @@ def check_place(session: Any, place: str) -> None:
     try:
         path = jvm.org.apache.hadoop.fs.Path(place)
         path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()).exists(path)
-    except Py4JJavaError as error:
-        why = str(error.java_exception.getMessage() or error.java_exception).splitlines()[0]
+    except (Py4JJavaError, PySparkException) as error:
+        said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
+        why = str(said or error).splitlines()[0]
         hint = "choose a directory, or an address whose file system Spark has (--conf, docs/cluster.md)"
         raise SetupProblem(f"the checkpoint {place} can not be used: {why}", hint=hint) from None
 
