@@ -109,9 +109,9 @@ def test_decimal_totals_are_exact_to_the_last_digit() -> None:
     kind = pa.decimal128(38, 0)
     most, least = Decimal("9" * 38), Decimal("-" + "9" * 38)
     assert one_group("sum", pa.array([most, most, most, least, least, Decimal(-1)], type=kind)) == Decimal("9" * 37 + "8")
-    with pytest.raises(DataProblem, match="does not fit decimal128"):
+    with pytest.raises(DataProblem, match=r"does not fit DECIMAL\(38,0\)"):
         one_group("sum", pa.array([most, Decimal(1)], type=kind))
-    with pytest.raises(DataProblem, match="does not fit decimal128"):
+    with pytest.raises(DataProblem, match="does not fit DECIMAL"):
         one_group("sum", pa.array([least] * 5, type=kind))
     large = Decimal("9" * 33)
     assert one_group("avg", pa.array([large] * 7, type=kind)) == large

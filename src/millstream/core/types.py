@@ -7,9 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 INTERVAL = pa.duration("us")
+DAY = 86_400_000_000
 
 # The ends of time stand for "no mark yet" and "the stream is over".
 MIN_TIME = -(2**63)
@@ -64,6 +66,17 @@ def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
     elif values.type != pa.int64():
         values = values.cast(pa.int64())
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def outside(values: pa.Array) -> Bools | None:
+    """Where timestamps or dates lie outside the years 1 to 9999; None when none does."""
+    unit = DAY if pa.types.is_date(values.type) else 1
+    axis = to_axis(values, 0)
+    first, last = FIRST_TIME // unit, LAST_TIME // unit
+    if not len(axis) or (first <= axis.min() and axis.max() <= last):
+        return None
+    wrong: Bools = (axis < first) | (axis > last)
+    return wrong
 
 
 def from_axis(values: Int64s, kind: pa.DataType) -> pa.Array:

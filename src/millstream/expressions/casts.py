@@ -14,7 +14,17 @@ from millstream.core.types import INTERVAL, TIMESTAMP
 from millstream.errors import TypeProblem
 from millstream.expressions import parsing, raw
 from millstream.expressions.names import name_of, type_of
-from millstream.expressions.node import FAILURES, Datum, Kernel, Node, RowFailure, call, null, rowwise
+from millstream.expressions.node import (
+    FAILURES,
+    Datum,
+    Kernel,
+    Node,
+    RowFailure,
+    call,
+    null,
+    rowwise,
+    within_years,
+)
 from millstream.expressions.registry import Call, Scope, function, rule
 
 SECOND = 1_000_000
@@ -40,6 +50,11 @@ _FAMILIES = {
 
 def kernel(source: pa.DataType, target: pa.DataType) -> Kernel:
     """The kernel that casts one type to another; it raises for a value that has no counterpart."""
+    made = _unchecked(source, target)
+    return within_years(made) if target in (TIMESTAMP, pa.date32()) else made
+
+
+def _unchecked(source: pa.DataType, target: pa.DataType) -> Kernel:
     maker = CASTS.get((family(source), family(target)))
     if maker is None:
         raise TypeProblem(f"CAST does not take {name_of(source)} to {name_of(target)}", hint=_way_out(source, target))
@@ -57,11 +72,10 @@ def cast(node: Node, kind: pa.DataType, *, lenient: bool = False) -> Node:
         return node
     if pa.types.is_null(node.type):
         return null(kind)
-    strict = kernel(node.type, kind)
     fallible = _can_fail(node.type, kind)
     if lenient and fallible:
-        return call(nulling(strict, kind), kind, [node])
-    return call(strict, kind, [node], fallible=fallible)
+        return call(nulling(kernel(node.type, kind), kind), kind, [node])
+    return call(_unchecked(node.type, kind), kind, [node], fallible=fallible)
 
 
 def nulling(strict: Kernel, kind: pa.DataType) -> Kernel:

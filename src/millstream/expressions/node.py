@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from millstream.core.types import TIMESTAMP, outside
 from millstream.errors import Place
 
 Datum = Any
@@ -68,6 +69,8 @@ def call(kernel: Kernel, kind: pa.DataType, args: Sequence[Node], *, fallible: b
     """
     if strict and any(a.constant is not None and not a.constant.is_valid for a in args):
         return null(kind)
+    if fallible and kind in (TIMESTAMP, pa.date32()):
+        kernel = within_years(kernel)
     columns: frozenset[str] = frozenset().union(*(a.columns for a in args))
     fallible = fallible or any(a.fallible for a in args)
     if args and all(a.is_constant for a in args):
@@ -80,6 +83,18 @@ def call(kernel: Kernel, kind: pa.DataType, args: Sequence[Node], *, fallible: b
         left, right = runs
         return Node(kind, lambda batch: kernel(left(batch), right(batch)), columns, fallible)
     return Node(kind, lambda batch: kernel(*[run(batch) for run in runs]), columns, fallible)
+
+
+def within_years(kernel: Kernel) -> Kernel:
+    """The kernel, which fails where it makes a time or a date outside the years 1 to 9999."""
+
+    def checked(*args: Datum) -> Datum:
+        made = kernel(*args)
+        if outside(made) is not None:
+            raise RowFailure("the time lies outside the years 1 to 9999")
+        return made
+
+    return checked
 
 
 def _fold(kernel: Kernel, kind: pa.DataType, args: Sequence[Node]) -> Node:

@@ -200,7 +200,7 @@ _unix("unix_micros", 1, exp.UnixMicros)
 def _from_number(name: str, size: int) -> None:
     scale = pa.scalar(size)
     kernel: Callable[[Datum], Datum] = lambda a: pc.multiply_checked(a, scale).cast(TIMESTAMP)  # noqa: E731
-    function(name)(lambda nodes, call_: call(kernel, TIMESTAMP, [whole(nodes[0], call_.name)], fallible=size > 1))
+    function(name)(lambda nodes, call_: call(kernel, TIMESTAMP, [whole(nodes[0], call_.name)], fallible=True))
 
 
 _from_number("timestamp_seconds", MICROS["second"])
@@ -244,7 +244,7 @@ def _add_months(nodes: Sequence[Node], name: Call) -> Node:
 
     date, months = day(nodes[0], name.name), whole(nodes[1], name.name)
     if months.is_constant and months.value is not None:
-        return call(add_months_to_date(months.value), pa.date32(), [date])
+        return call(add_months_to_date(months.value), pa.date32(), [date], fallible=True)
     return call(kernel, pa.date32(), [date, months], fallible=True)
 
 

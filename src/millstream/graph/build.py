@@ -29,6 +29,7 @@ from millstream.operators.sort import Sort
 from millstream.operators.table_join import TableJoin
 from millstream.operators.union import Union
 from millstream.plan import nodes
+from millstream.plan.explain import sql_text
 from millstream.plan.nodes import Node
 from millstream.plan.rules.transform import conjunction
 from millstream.plan.scope import column
@@ -190,7 +191,7 @@ class GraphBuilder:
         axis = None
         if node.window is None:
             axis = next((c for c in node.keys if c in node.input.progressing), None)
-        return self.add(Distinct(self.schema(source), node.keys, node.window, axis), source)
+        return self.add(Distinct(self.schema(source), node.keys, node.window, axis, origin(node)), source)
 
     @_build.register
     def _(self, node: nodes.Aggregate) -> int:
@@ -212,7 +213,9 @@ class GraphBuilder:
             window = replace(window, attribute=name)
         source = self._project(source, tuple(columns.items()), node)
         groups = tuple(name for name, _ in node.groups)
-        return self.add(Aggregate(self.schema(source), groups, tuple(calls), window, node.axis), source)
+        titles = tuple(sql_text(e) for _, e in node.groups)
+        config = Aggregate(self.schema(source), groups, tuple(calls), window, node.axis, origin(node), titles)
+        return self.add(config, source)
 
     @_build.register
     def _(self, node: nodes.Join) -> int:

@@ -12,13 +12,15 @@ import pyarrow as pa
 
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
-from millstream.core.types import MAX_TIME, from_axis, to_axis
+from millstream.core.types import MAX_TIME, from_axis, outside, to_axis
 from millstream.kernels.windows import expand_windows
 from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
-from millstream.plan.window import WINDOW_END, WINDOW_START, Window
+from millstream.operators.failures import group_letters
+from millstream.plan.window import WINDOW_END, WINDOW_START, Window, end_names
 from millstream.state.accumulators import AccumulatorSpec
 from millstream.state.closed import shape_of, values_of
 from millstream.state.group_table import GroupTable
+from millstream.state.numeric_totals import Overflow
 
 Int64s = npt.NDArray[np.int64]
 
@@ -46,6 +48,9 @@ class Aggregate(Config):
     calls: tuple[Call, ...]
     window: Window | None = None
     axis: str | None = None
+    origin: str = ""
+    titles: tuple[str, ...] = ()
+    """The group columns as the user wrote them, for letters."""
     flush_rows: int = field(default=1 << 16)
 
     @cached_property
@@ -210,16 +215,38 @@ class RunningAggregate(UnaryOperator):
 
     def _emit(self, groups: Int64s, out: Output) -> None:
         for at in range(0, len(groups), self.config.flush_rows):
-            chunk = groups[at : at + self.config.flush_rows]
-            keys, axis, results = self.table.result(chunk)
-            arrays = [*keys.columns, *results]
-            window = self.config.window
-            if window is not None:
-                kind = self.schema.field(WINDOW_START).type
-                start = axis * window.slide
-                arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
+            chunk = self._on_calendar(groups[at : at + self.config.flush_rows], out)
+            while True:
+                try:
+                    keys, axis, results = self.table.result(chunk)
+                    break
+                except Overflow as problem:
+                    self._refuse(chunk[problem.rows], str(problem), out)
+                    chunk = chunk[~problem.rows]
+            arrays = [*keys.columns, *results, *self._ends(axis)]
             out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
         self.table.discard(groups)
+
+    def _ends(self, axis: Int64s) -> list[pa.Array]:
+        """Both ends of each window, where there are windows."""
+        window = self.config.window
+        return [] if window is None else window_ends(window, axis, self.schema.field(WINDOW_START).type)
+
+    def _on_calendar(self, groups: Int64s, out: Output) -> Int64s:
+        """The groups whose windows lie within the years that can be written; the others become letters."""
+        beyond = beyond_calendar(self._ends(self.table.axis(groups)))
+        if beyond is None:
+            return groups
+        self._refuse(groups[beyond], BEYOND, out)
+        return groups[~beyond]
+
+    def _refuse(self, groups: Int64s, reason: str, out: Output) -> None:
+        """A letter for each group, with its keys and its window."""
+        keys, ends = self.table.keys(groups), self._ends(self.table.axis(groups))
+        names = [*self.config.titles, *end_names(self.config.titles)[: len(ends)]]
+        out.letters += group_letters(
+            self.config.origin, pa.record_batch([*keys.columns, *ends], names=names), reason
+        )
 
 
 def matching(table: GroupTable, punctuation: Punctuation, *, timeless: bool) -> Int64s:
@@ -240,6 +267,23 @@ def timed(batch: pa.RecordBatch, attribute: str) -> pa.RecordBatch:
     """The tuples that have a time: one without (a left join's) is in no window."""
     column = batch.column(attribute)
     return batch.filter(column.is_valid()) if column.null_count else batch
+
+
+BEYOND = "the window reaches outside the years 1 to 9999"
+
+
+def window_ends(window: Window, axis: Int64s, kind: pa.DataType) -> list[pa.Array]:
+    """The columns of both ends of windows."""
+    start = axis * window.slide
+    return [from_axis(start, kind), from_axis(start + window.range, kind)]
+
+
+def beyond_calendar(ends: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """Where a window reaches outside the calendar; None when none does."""
+    if not ends or pa.types.is_integer(ends[0].type):
+        return None
+    early, late = (outside(end) for end in ends)
+    return early if late is None else late if early is None else early | late
 
 
 def window_marks(window: Window, first_open: int, ends: tuple[str, str] = (WINDOW_START, WINDOW_END)) -> list[Punctuation]:

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from millstream.core.block import Block, empty_batch
 from millstream.core.punctuation import Punctuation, Range
-from millstream.core.types import MAX_TIME, from_axis, to_axis
+from millstream.core.types import MAX_TIME, to_axis
 from millstream.kernels.windows import expand_windows
-from millstream.operators.aggregate import matching, timed, window_marks
+from millstream.operators.aggregate import BEYOND, beyond_calendar, matching, timed, window_ends, window_marks
 from millstream.operators.contract import Config, Container, Due, Needs, Output, UnaryOperator
+from millstream.operators.failures import group_letters
 from millstream.plan.window import Window, end_names
 from millstream.state.group_table import GroupTable
 
@@ -27,6 +28,7 @@ class Distinct(Config):
     columns: tuple[str, ...]
     window: Window | None = None
     axis: str | None = None
+    origin: str = ""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -89,12 +91,19 @@ class RunningDistinct(UnaryOperator):
         else:
             axis = np.zeros(batch.num_rows, dtype=np.int64)
         _, first = self.table.upsert(columns, axis)
-        arrays = [c.take(pa.array(first)) for c in columns]
-        if window is not None:
-            kind = self.schema.field(self.config.ends[0]).type
-            start = axis[first] * window.slide
-            arrays += [from_axis(start, kind), from_axis(start + window.range, kind)]
-        out.put(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+        ends = (
+            []
+            if window is None
+            else window_ends(window, axis[first], self.schema.field(self.config.ends[0]).type)
+        )
+        made = pa.RecordBatch.from_arrays(
+            [*(c.take(pa.array(first)) for c in columns), *ends], schema=self.schema
+        )
+        beyond = beyond_calendar(ends)
+        if beyond is not None:
+            out.letters += group_letters(self.config.origin, made.filter(pa.array(beyond)), BEYOND)
+            made = made.filter(pa.array(~beyond))
+        out.put(made)
 
     def due(self) -> Iterator[Due]:
         window, axis, last = self.config.window, self.config.axis, self.table.latest

@@ -11,7 +11,16 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter, as_json
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import FIRST_TIME, LAST_TIME, MAX_TIME, MIN_TIME, SEQUENCE, TIMESTAMP, to_axis
+from millstream.core.types import (
+    FIRST_TIME,
+    LAST_TIME,
+    MAX_TIME,
+    MIN_TIME,
+    SEQUENCE,
+    TIMESTAMP,
+    outside,
+    to_axis,
+)
 from millstream.expressions import compile_expression, guarded_mask
 from millstream.io.contract import Reading, Unit
 from millstream.kernels.arrivals import follow
@@ -75,6 +84,12 @@ class Arrivals:
 
     def __post_init__(self) -> None:
         clauses = self.stream.punctuate
+        times = [
+            f.name
+            for f in self.stream.read_schema
+            if pa.types.is_date(f.type) or pa.types.is_timestamp(f.type)
+        ]
+        self.dated = [name for name in times if name != self.stream.time]
         self.conditions = [compile_expression(p.when, self.stream.columns) for p in clauses]
         self.markers = [None if self._is_heartbeat(p.columns) else markers(p, self.stream) for p in clauses]
 
@@ -113,6 +128,8 @@ class Arrivals:
         """The usual case in one compiled pass: times in the data, all of them usable, none late, no rows that are punctuations."""
         batch = reading.batch
         if self.conditions or any(p.matches(batch).any() for _, promised in self.stream.bounds for p in promised):
+            return None
+        if any(outside(batch.column(name)) is not None for name in self.dated):
             return None
         if self.stream.timestamp.kind != "external":
             return self._take_entering(batch)
@@ -186,11 +203,16 @@ class Arrivals:
             for row in np.flatnonzero(nulls):
                 letters.append(self._letter("null-timestamp", f"`{self.stream.time}` is null", batch, int(row), reading))
             keep &= ~nulls
-        outside = keep & ((times < FIRST_TIME) | (times > LAST_TIME))
-        for row in np.flatnonzero(outside):
-            reason = f"`{self.stream.time}` lies outside the years 1 to 9999 ({int(times[row])} microseconds)"
-            letters.append(self._letter("broken", reason, batch, int(row), reading))
-        keep &= ~outside
+        for name in (self.stream.time, *self.dated):
+            wrong = outside(batch.column(name))
+            if wrong is None:
+                continue
+            for row in np.flatnonzero(wrong & keep):
+                number = int(to_axis(batch.column(name))[row])
+                unit = "days" if pa.types.is_date(batch.column(name).type) else "microseconds"
+                reason = f"`{name}` lies outside the years 1 to 9999 ({number} {unit})"
+                letters.append(self._letter("broken", reason, batch, int(row), reading))
+            keep &= ~wrong
         if self.limit is not None and self.stream.timestamp.kind == "external":
             ahead = keep & (times > self.limit.last)
             letters += [self._letter("ahead", self.limit.reason(self.stream), batch, int(row), reading) for row in np.flatnonzero(ahead)]

@@ -12,6 +12,18 @@ from millstream.state.bridge import fixed_array, flat_values, words_of
 from millstream.state.words import WordRows, chosen
 
 
+class Overflow(DataProblem):
+    """Totals that their type can not hold; `rows` is True for those among the groups that were asked for."""
+
+    rows: Bools = np.empty(0, dtype=np.bool_)
+
+    @classmethod
+    def of(cls, rows: Bools, message: str, hint: str) -> Overflow:
+        made = cls(message, hint=hint)
+        made.rows = rows
+        return made
+
+
 class Count(WordRows):
     def update(self, groups: Int64s, values: pa.Array | None, mask: Bools | None) -> None:
         totals.add_ones(self.words, chosen(groups, values, mask)[0])
@@ -54,8 +66,11 @@ class IntegerTotal(WordRows):
             with np.errstate(invalid="ignore"):
                 return fixed_array(totals.floats_of(rows) / rows[:, 0], some, pa.float64())
         total = np.ascontiguousarray(rows[:, 1])
-        if bool(((rows[:, 2] != total >> 63) | (rows[:, 3] != rows[:, 2])).any()):
-            raise DataProblem("a sum of integers does not fit 64 bits", hint="CAST the argument of sum to DECIMAL")
+        wide: Bools = (rows[:, 2] != total >> 63) | (rows[:, 3] != rows[:, 2])
+        if wide.any():
+            raise Overflow.of(
+                wide, "a sum of integers does not fit 64 bits", "CAST the argument of sum to DECIMAL"
+            )
         return fixed_array(total, some, pa.int64())
 
 
@@ -69,6 +84,7 @@ class DecimalTotal(WordRows):
         self._result = result
         self._average = average
         self._factor = 10 ** (result.scale - kind.scale)
+        self._bound = 10**result.precision
 
     def update(self, groups: Int64s, values: pa.Array | None, mask: Bools | None) -> None:
         assert values is not None
@@ -86,29 +102,33 @@ class DecimalTotal(WordRows):
             if totals.halves_up(rows, self._factor, (2**63 - 1) // self._factor, out):
                 self._divide(rows, out)
         else:
-            high, low = divmod(10**self._result.precision, 2**64)
+            high, low = divmod(self._bound, 2**64)
             if not totals.fit(rows, np.uint64(low), np.uint64(high)):
-                raise self._problem()
+                self._refuse([abs(_whole(row)) for row in rows])
             out[:, :2] = rows[:, 1:3]
         return fixed_array(np.ascontiguousarray(out[:, :2]), rows[:, 0] > 0, self._result)
 
     def _divide(self, rows: Int64s, out: Int64s) -> None:
         """The few averages whose totals are too wide for the kernel."""
+        sizes = [0] * len(rows)
         for i in np.flatnonzero(out[:, 2] == 0):
             total, count = _whole(rows[i]) * self._factor, int(rows[i, 0])
             quotient, rest = divmod(abs(total), count)
-            value = quotient + (2 * rest >= count)
-            value = self._check(-value if total < 0 else value)
-            out[i, 0] = np.uint64(value & (2**64 - 1)).view(np.int64)
-            out[i, 1] = value >> 64
+            sizes[i] = quotient + (2 * rest >= count)
+            if sizes[i] < self._bound:
+                value = -sizes[i] if total < 0 else sizes[i]
+                out[i, 0] = np.uint64(value & (2**64 - 1)).view(np.int64)
+                out[i, 1] = value >> 64
+        self._refuse(sizes)
 
-    def _check(self, value: int) -> int:
-        if abs(value) >= 10**self._result.precision:
-            raise self._problem()
-        return value
-
-    def _problem(self) -> DataProblem:
-        return DataProblem(f"a total does not fit {self._result}", hint="CAST the argument to fewer digits, or to DOUBLE")
+    def _refuse(self, sizes: list[int]) -> None:
+        """Raise for the totals of too many digits, if there are any."""
+        wide = np.array([size >= self._bound for size in sizes], dtype=np.bool_)
+        if wide.any():
+            kind = f"DECIMAL({self._result.precision},{self._result.scale})"
+            raise Overflow.of(
+                wide, f"a total does not fit {kind}", "CAST the argument to fewer digits, or to DOUBLE"
+            )
 
 
 def _whole(row: Int64s) -> int:

@@ -105,4 +105,13 @@ CASES = [
         "sum(CAST(i AS BIGINT) * 2 + 1) AS a, max(length(s)) AS b",
         "CAST(sum(i::BIGINT * 2 + 1) AS BIGINT) AS a, CAST(max(length(s)) AS INT) AS b",
     ),
+    Case(
+        "sum_overflows",
+        "a sum that overflows, of which the group becomes a dead letter",
+        "INSERT INTO Out SELECT k, sum(v) AS s FROM S [RANGE 10 SECONDS] GROUP BY k;",
+        rows=[{"k": 1, "s": 3, "window_start": at(0), "window_end": at(10)}],
+        streams="CREATE STREAM S (k INT, v BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;",
+        inputs={"S": [(1, 1, at(0)), (2, 2**63 - 1, at(1)), (2, 2**63 - 1, at(2)), (1, 2, at(3))]},
+        letters=[("S", "error", '{"k": 2, "window_start": "2024-05-01 12:00:00+00:00"')],
+    ),
 ]
