@@ -84,6 +84,13 @@ class NameProblem(MillstreamError):
         return cls(f"no {kind} `{name}`{inside}", place=place, hint=hint)
 
 
+    @classmethod
+    def reserved(cls, name: str, place: Place | None = None) -> NameProblem:
+        """A name that a user gives and that begins as those of the engine do."""
+        hint = "names that begin with __ are the engine's own"
+        return cls(f"the name `{name}` is reserved", place=place, hint=hint)
+
+
 class TypeProblem(MillstreamError):
     """An expression, a value or a punctuation has the wrong type."""
 

@@ -15,7 +15,7 @@ from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.graph.joins import Joins
-from millstream.io import MemorySink, open_table, read_table, without_files
+from millstream.io import MemorySink, open_table, read_table, table_options, without_files
 from millstream.io.rates import rates_of
 from millstream.language import parse
 from millstream.language.statements import (
@@ -64,6 +64,7 @@ class Pipeline:
             case CreateStream():
                 self.declare(Stream.of(statement), replace=statement.replace)
             case CreateTable():
+                table_options(statement.name, statement.options, statement.place)
                 self.declare(Table.of(statement), replace=statement.replace)
             case CreateSink():
                 self.declare(SinkEntry.of(statement), replace=statement.replace)
@@ -71,7 +72,7 @@ class Pipeline:
                 bind_query(statement.query, self.catalog)  # wrong views are found where they are written
                 self.declare(statement, replace=statement.replace)
             case Insert():
-                bound = bind_insert(statement.sink, statement.query, self.catalog, statement.place)
+                bound = bind_insert(statement.sink, statement.query, self.catalog, statement.named)
                 self.insert(bound, statement.place)
             case DropQuery():
                 self.drop(statement.sink)
@@ -186,7 +187,7 @@ class Pipeline:
         try:
             query = statement.query
             if isinstance(query, Insert):
-                return bind_insert(query.sink, query.query, self.catalog, query.place)
+                return bind_insert(query.sink, query.query, self.catalog, query.named)
             return nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {}, None, MemorySink("answer")))
         except MillstreamError as problem:
             raise problem.at(statement.place) from None

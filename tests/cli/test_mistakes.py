@@ -29,7 +29,7 @@ MISTAKES = {
     ),
     "unknown sink": (
         STREAM + SINK + "INSERT INTO Aut SELECT price FROM Bid;",
-        "pipeline.sql: statement 3, line 5, column 1: no sink `Aut`",
+        "pipeline.sql: statement 3, line 5, column 13: no sink `Aut`",
     ),
     "no window": (
         STREAM + SINK + "INSERT INTO Out SELECT auction, count(*) FROM Bid GROUP BY auction;",

@@ -158,13 +158,12 @@ def test_set(text, name, value):
         ("DECIMAL(12)", pa.decimal128(12, 0)),
         ("DECIMAL(12, 2)", pa.decimal128(12, 2)),
         ("STRING", pa.string()),
-        ("VARCHAR(10)", pa.string()),
-        ("CHAR(3)", pa.string()),
+        ("VARCHAR", pa.string()),
         ("BINARY", pa.binary()),
         ("DATE", pa.date32()),
         ("TIMESTAMP", TIMESTAMP),
         ("TIMESTAMP_LTZ", TIMESTAMP),
-        ("TIMESTAMP_NTZ", TIMESTAMP),
+        ("TIMESTAMP(6)", TIMESTAMP),
     ],
 )
 def test_types(spelling, kind):

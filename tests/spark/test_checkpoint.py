@@ -139,7 +139,7 @@ def test_a_changed_query_is_refused_with_what_has_changed(place: Path, old: str,
 def test_another_sink_or_stream_is_another_query(place: Path) -> None:
     more = TEXT.split("INSERT INTO Out")[1].replace("{place}", str(place))
     added = f"CREATE SINK More WITH (connector = 'console'); INSERT INTO More {more}"
-    assert "the columns of sink More is new" in refusal(place, lambda text: text + added)
+    assert "the columns of sink More are new" in refusal(place, lambda text: text + added)
 
 
 def test_other_buckets_are_refused_with_both_numbers(place: Path) -> None:

@@ -24,6 +24,38 @@ SEQUENCE = "__seq"
 """The arrival number of a tuple as its source presented it."""
 
 
+_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.large_binary(): "BINARY",
+    pa.date32(): "DATE",
+    INTERVAL: "INTERVAL",
+    pa.month_day_nano_interval(): "INTERVAL YEAR TO MONTH",
+    pa.null(): "NULL",
+}
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The name that a user writes for a type: `BIGINT` for int64, `DECIMAL(10,2)` for decimal128(10, 2)."""
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    return "TIMESTAMP" if pa.types.is_timestamp(kind) else _NAMES.get(kind, str(kind).upper())
+
+
+def columns_text(schema: pa.Schema) -> str:
+    """`auction BIGINT, ts TIMESTAMP`: the columns that users see."""
+    shown = [column for column in schema if not is_hidden(column.name)]
+    return ", ".join(f"{column.name} {type_name(column.type)}" for column in shown)
+
+
 def is_hidden(name: str) -> bool:
     return name.startswith(HIDDEN)
 

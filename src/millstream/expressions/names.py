@@ -5,25 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import INTERVAL, TIMESTAMP
+from millstream.core.types import INTERVAL, TIMESTAMP, type_name
 from millstream.errors import UnsupportedProblem
+from millstream.language.types import NAMES, spelled, way_out
 
-_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-    TIMESTAMP: "TIMESTAMP",
-    INTERVAL: "INTERVAL",
-    pa.null(): "NULL",
-    pa.month_day_nano_interval(): "INTERVAL YEAR TO MONTH",
-}
+name_of = type_name
 
 _D = exp.DataType.Type
 _TYPES = {
@@ -43,16 +29,8 @@ _TYPES = {
     _D.TIMESTAMP: TIMESTAMP,
     _D.TIMESTAMPTZ: TIMESTAMP,
     _D.TIMESTAMPLTZ: TIMESTAMP,
-    _D.TIMESTAMPNTZ: TIMESTAMP,
     _D.NULL: pa.null(),
 }
-
-
-def name_of(kind: pa.DataType) -> str:
-    """`BIGINT` for int64, `DECIMAL(10,2)` for decimal128(10, 2)."""
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    return _NAMES.get(kind, str(kind))
 
 
 def type_of(data_type: exp.DataType) -> pa.DataType:
@@ -68,10 +46,10 @@ def type_of(data_type: exp.DataType) -> pa.DataType:
                 f"DECIMAL({precision},{scale}) is not supported", hint="the precision is 1 to 38, the scale at most that"
             )
         return pa.decimal128(precision, scale)
-    if kind not in _TYPES:
-        raise UnsupportedProblem(
-            f"the type {data_type.sql('spark')} is not supported", hint=f"there is {', '.join(sorted(set(_NAMES.values())))}, DECIMAL(p,s)"
-        )
+    hint = way_out(data_type)
+    if hint is not None or kind not in _TYPES:
+        known = f"there is {', '.join(NAMES)}"
+        raise UnsupportedProblem(f"the type {spelled(data_type)} is not supported", hint=hint or known)
     return _TYPES[kind]
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from millstream.errors import MillstreamError, NameProblem, PlanProblem, TypeProblem, UnsupportedProblem
 from millstream.expressions.node import Node, place_of
+from millstream.language.places import written
 
 Rule = Callable[[Any, "Scope"], Node]
 Function = Callable[[Sequence[Node], "Call"], Node]
@@ -112,7 +113,7 @@ def _anonymous(expression: exp.Anonymous, scope: Scope) -> Node:
 def _rule_of_last_resort(expression: exp.Expr) -> Rule:
     """Syntax no family handles: say what it is and why it has no place in a scalar expression."""
     if isinstance(expression, exp.AggFunc):
-        name = expression.sql_name().lower()
+        name = written(expression)
         problem: MillstreamError = PlanProblem(
             f"the aggregate {name} stands where a value of one tuple is needed",
             hint="put aggregates in the SELECT list or HAVING of a GROUP BY",
@@ -124,9 +125,8 @@ def _rule_of_last_resort(expression: exp.Expr) -> Rule:
             "subqueries inside an expression are not supported", hint="write a join, a LEFT SEMI JOIN or a LEFT ANTI JOIN"
         )
     elif isinstance(expression, exp.Func):
-        problem = UnsupportedProblem(
-            f"the function {expression.sql_name().lower()} is not supported", hint=f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ..."
-        )
+        hint = f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ..."
+        problem = UnsupportedProblem(f"the function {written(expression)} is not supported", hint=hint)
     else:
         problem = UnsupportedProblem(f"`{expression.sql('spark')}` ({expression.key}) is not supported in an expression")
     raise problem.at(place_of(expression))

@@ -11,6 +11,7 @@ from functools import singledispatchmethod
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.core.types import columns_text
 from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
@@ -47,10 +48,6 @@ def build_graph(
     builder = GraphBuilder(rows_of, in_order, joins)
     builder.insert(plans)
     return builder.graph
-
-
-def _shown(schema: pa.Schema) -> str:
-    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
 
 
 class GraphBuilder:
@@ -94,8 +91,9 @@ class GraphBuilder:
         for plan in plans:
             number, schema = self.sinks.setdefault(plan.sink.name.lower(), (len(self.sinks), plan.input.schema))
             if plan.input.schema != schema:
+                both = f"({columns_text(schema)}) and ({columns_text(plan.input.schema)})"
                 raise PlanProblem(
-                    f"two queries write different columns into sink `{plan.sink.name}`: {_shown(schema)} and {_shown(plan.input.schema)}",
+                    f"two queries write different columns into sink `{plan.sink.name}`: {both}",
                     hint="declare a sink for each, or CAST and name the columns alike",
                 )
             self.add(Deliver(schema, plan.sink, number), self.visit(plan.input))

@@ -21,12 +21,12 @@ from millstream.io.options import Options, Secret
 from millstream.io.rate import RateSource
 from millstream.io.readers import file_reader, line_reader, without_files
 from millstream.io.sockets import SocketSource
-from millstream.io.tables import open_table, read_table
+from millstream.io.tables import open_table, read_table, table_options
 
 __all__ = [
     "ConsoleSink", "DeadLetter", "FileSink", "FileSource", "GeneratorSource", "LetterBox", "ListSource", "MemorySink", "Part", "Position",
     "RateSource", "Reading", "Secret", "Sink", "SocketSource", "Source", "Unit", "Writer", "open_sink", "open_source",
-    "open_table", "read_table", "secrets_of", "without_files",
+    "open_table", "read_table", "secrets_of", "table_options", "without_files",
 ]  # fmt: skip
 
 

@@ -14,8 +14,7 @@ from millstream.io.readers import FileReader, file_reader
 
 def open_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> tuple[Options, str, FileReader]:
     """The options, the path and the reader of a table."""
-    o = Options.of(f"table {name}", options, place, SourceProblem)
-    o.choice("connector", ("file",), "file")
+    o = table_options(name, options, place)
     path = o.path()
     reader = file_reader(name, schema, o, path)
     o.done()
@@ -35,3 +34,13 @@ def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: 
     except MillstreamError as error:
         raise error.at(place) from error.__cause__
     return pa.Table.from_batches(batches, schema)
+
+
+def table_options(name: str, options: Mapping[str, str], place: Place | None = None) -> Options:
+    """The options of a table, which is read from files; Flink's tables are streams and sinks here."""
+    o = Options.of(f"table {name}", options, place, SourceProblem)
+    connector = o.text("connector", "file") or ""
+    if connector.lower() != "file":
+        hint = "a table is read from files: give it a path, or write CREATE SINK or CREATE STREAM"
+        raise o.wrong(f"there is no connector `{connector}`", hint)
+    return o

@@ -11,7 +11,8 @@ from sqlglot.tokens import Token, TokenType
 
 from millstream.errors import Place, SyntaxProblem
 from millstream.language.dialect import Millstream
-from millstream.language.places import place_of
+from millstream.language.foreign import refuse_foreign
+from millstream.language.places import place_of, written
 from millstream.language.problems import from_sqlglot
 from millstream.language.statement_parser import StatementParser
 from millstream.language.statements import (
@@ -56,6 +57,7 @@ __all__ = [
     "settled",
     "variables_of",
     "window_of",
+    "written",
 ]
 
 _Read = TypeVar("_Read")
@@ -145,6 +147,7 @@ def _read(read: Callable[[StatementParser], _Read], tokens: list[Token], source:
     parser.begin(tokens, source.filled, number, source.file)
     parser.spelled = source.spelled
     try:
+        refuse_foreign(tokens, parser.place)
         return read(parser)
     except ParseError as error:
         details = error.errors[0] if error.errors else {}

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from millstream.core.types import HIDDEN, TIMESTAMP
+from millstream.core.types import TIMESTAMP, type_name
 from millstream.errors import NameProblem, Place, SyntaxProblem, TypeProblem
 from millstream.language.durations import NO_LIMIT
 from millstream.language.problems import unexpected
@@ -66,8 +66,6 @@ class ClauseParser(PromiseParser):
         while True:
             place = self.place()
             name = self.name("column")
-            if name.startswith(HIDDEN):
-                raise NameProblem(f"the name `{name}` is reserved", place=place, hint=f"{HIDDEN} begins the engine's own names")
             if any(name.lower() == column.name.lower() for column in columns):
                 raise NameProblem(f"two columns are called `{name}`", place=place, hint="rename one; case makes no difference")
             columns.append(Column(name, self.type(), place))
@@ -178,5 +176,6 @@ class ClauseParser(PromiseParser):
 
 def _typed(column: Column, place: Place) -> Column:
     if column.type != TIMESTAMP:
-        raise TypeProblem(f"`{column.name}` is no TIMESTAMP but {column.type}", place=place, hint=f"declare `{column.name} TIMESTAMP`")
+        said = f"`{column.name}` is no TIMESTAMP but {type_name(column.type)}"
+        raise TypeProblem(said, place=place, hint=f"declare `{column.name} TIMESTAMP`")
     return column

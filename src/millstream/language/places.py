@@ -8,6 +8,15 @@ from sqlglot import exp
 
 from millstream.errors import Place
 
+WRITTEN = "written"
+"""The key under which a function keeps the name that the user wrote."""
+
+
+def written(function: exp.Expr) -> str:
+    """The name of a function as the user wrote it: `max_by`, where the parser has `argmax`."""
+    known = function.sql_name().lower() if isinstance(function, exp.Func) else function.key
+    return str(function.meta.get(WRITTEN) or known)
+
 
 def place_of(expression: exp.Expr, *, statement: int | None = None, file: str | None = None) -> Place | None:
     """The place of a node: its own, else of its first part that has one, else of the nearest node around it."""

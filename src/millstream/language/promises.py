@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from millstream.core.types import is_hidden
 from millstream.errors import NameProblem, Place, SyntaxProblem
 from millstream.language.places import mark, place_of
 from millstream.language.problems import unexpected
@@ -39,8 +40,11 @@ class PromiseParser(QueryParser):
     def name(self, what: str) -> str:
         if not self.at_word():
             raise unexpected(self.found(), self.place(), f"the name of the {what}")
+        place = self.place()
         self._advance()
         text = self._prev.text
+        if is_hidden(text):
+            raise NameProblem.reserved(text, place)
         if self._curr.token_type == TokenType.DOT:
             raise SyntaxProblem(f"the name of a {what} has one part", place=self.place(), hint="put it in backticks to have a dot in it")
         return text

@@ -8,10 +8,13 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from millstream.errors import SyntaxProblem, UnsupportedProblem
+from millstream.language.places import WRITTEN
 from millstream.language.window import KEY, StreamWindow, window_of
 from millstream.language.window_parser import WindowParser
 
 _QUERY_STARTS = {TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.FROM, TokenType.TABLE, TokenType.SENTINEL}
+
+_AROUND_CALLS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
 class QueryParser(WindowParser):
@@ -46,6 +49,7 @@ class QueryParser(WindowParser):
             raise UnsupportedProblem(
                 "SEQ patterns are not supported yet", place=self.place(), hint="join the streams on a window and compare their timestamps"
             )
+        self._refuse_window_first()
         this = super()._parse_table(alias_tokens=alias_tokens, parse_bracket=parse_bracket, consume_pipe=consume_pipe)
         place = self.place()
         window = self._parse_stream_window()
@@ -59,6 +63,15 @@ class QueryParser(WindowParser):
         if self._at_window():
             raise SyntaxProblem("a stream has one window", place=self.place(), hint="put both into one pair of brackets")
         return _unwrapped(this)
+
+    def _refuse_window_first(self) -> None:
+        """`FROM [RANGE 10 SECONDS] Bid`."""
+        opening = self._curr
+        if self._parse_stream_window() is None:
+            return
+        written, name = self._find_sql(opening, self._prev), self._curr.text if self._curr else ""
+        hint = f"write {name if name.isidentifier() else 'A'} {written}"
+        raise SyntaxProblem("a window stands behind its stream", place=self.place(opening), hint=hint)
 
     def _match_chain(self) -> bool:
         """Step over UNION [ALL] when a name follows, not a query: then it joins streams, not selects."""
@@ -114,6 +127,19 @@ class QueryParser(WindowParser):
         if self._index > index and self._prev.token_type == sep == TokenType.COMMA:
             self.raise_error("Required member")
         return members
+
+    def _parse_function_call(self, *arguments: Any, **named: Any) -> exp.Expr | None:
+        """sqlglot forgets how a function was spelled, and where some of them stand."""
+        token = self._curr
+        call = super()._parse_function_call(*arguments, **named)
+        function: Any = call
+        while isinstance(function, _AROUND_CALLS):
+            function = function.this
+        if isinstance(function, exp.Func) and token and WRITTEN not in function.meta:
+            function.meta[WRITTEN] = token.text
+            if isinstance(function, exp.AggFunc) and not function.meta.get("line"):
+                function.update_positions(token)
+        return call
 
     # The select list
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from millstream.errors import SyntaxProblem
+from millstream.errors import Place, SyntaxProblem, UnsupportedProblem
 from millstream.language.clauses import ClauseParser
 from millstream.language.places import mark
 from millstream.language.problems import unexpected, unknown_statement
@@ -54,6 +54,8 @@ class StatementParser(ClauseParser):
             statement = self._explain()
         elif self._match_text_seq("SET"):
             statement = SetOption(self.dotted_name(), self._set_value(), place)
+        elif first == "WITH" and any(token.text.upper() == "INSERT" for token in self._tokens):
+            raise self._with_before_insert(place)
         elif first in ("SELECT", "WITH", "FROM", "("):
             raise SyntaxProblem("the answer of this query goes nowhere", place=place, hint="put INSERT INTO <sink> before it")
         else:
@@ -96,6 +98,12 @@ class StatementParser(ClauseParser):
             )
         return tree
 
+    def _with_before_insert(self, place: Place) -> SyntaxProblem:
+        """`WITH x AS (SELECT ...) INSERT INTO Out SELECT ... FROM x`."""
+        name = self._next.text if self._next.text.isidentifier() else "x"
+        hint = f"write CREATE VIEW {name} AS SELECT ...; and INSERT INTO <sink> SELECT ... FROM {name}"
+        return SyntaxProblem("WITH is not supported, use CREATE VIEW", place=place, hint=hint)
+
     def _create(self) -> Statement:
         start = self._prev
         place = self.place(start)
@@ -117,6 +125,9 @@ class StatementParser(ClauseParser):
             return CreateView(name, self.query(), place, replace)
         if self._match_text_seq("AGGREGATE"):
             return self._create_aggregate(place)
+        if self._match_text_seq("FUNCTION") or self._match_text_seq("TEMPORARY", "FUNCTION"):
+            hint = "write the expression in a view"
+            raise UnsupportedProblem("CREATE FUNCTION is not supported yet", place=place, hint=hint)
         raise unknown_statement([start.text, *([self._curr.text] if self._curr else [])], place)
 
     def _create_aggregate(self, place: Any) -> CreateAggregate:
@@ -135,10 +146,11 @@ class StatementParser(ClauseParser):
     def _insert(self) -> Insert:
         place = self.place(self._prev)
         self.need("INTO")
+        named = self.place()
         sink = self.name("sink")
         if self._curr.token_type == TokenType.L_PAREN and self._next.token_type not in _QUERY_STARTS:
             raise SyntaxProblem("a sink takes the columns of the query", place=self.place(), hint="name and order them in the select list")
-        return Insert(sink, self.query(), place)
+        return Insert(sink, self.query(), place, named)
 
     def _explain(self) -> Explain:
         place = self.place(self._prev)

@@ -171,6 +171,8 @@ class Insert:
     sink: str
     query: exp.Query
     place: Place
+    named: Place | None = None
+    """The place of the sink's name."""
 
 
 @dataclass(frozen=True)

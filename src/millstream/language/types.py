@@ -26,27 +26,76 @@ _SIMPLE: dict[exp.DType, pa.DataType] = {
     exp.DType.TIMESTAMP: TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TIMESTAMP,
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: TIMESTAMP,
 }
 
-NAMES = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "BINARY", "DATE", "TIMESTAMP")
+NAMES = (
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL",
+    "STRING",
+    "BINARY",
+    "DATE",
+    "TIMESTAMP",
+)
+
+
+_INSTEAD: dict[exp.DType, str] = {
+    exp.DType.TIMESTAMPNTZ: "write TIMESTAMP: a time without a zone is read as UTC",
+    exp.DType.DATETIME: "write TIMESTAMP",
+    exp.DType.TIME: "write STRING for a time of day, or TIMESTAMP for a moment",
+    exp.DType.UUID: "write STRING",
+    exp.DType.JSON: "write STRING",
+    exp.DType.VARIANT: "write STRING",
+    exp.DType.INT128: "write DECIMAL(38, 0)",
+}
+"""The nearest type that works, for types that the language lacks."""
+
+_SPELLED = {
+    "TIMESTAMPTZ": "TIMESTAMP",
+    "TIMESTAMPNTZ": "TIMESTAMP_NTZ",
+    "TIMESTAMPLTZ": "TIMESTAMP_LTZ",
+    "TEXT": "STRING",
+}
+"""Types whose names in the parser are not those of Spark."""
 
 
 def arrow_type(kind: exp.DataType, place: Place | None = None) -> pa.DataType:
     """The Arrow type of a column: `BIGINT` is `int64`, `TIMESTAMP` is microseconds in UTC."""
-    simple = _SIMPLE.get(kind.this)
-    if simple is not None:
+    simple, hint = _SIMPLE.get(kind.this), way_out(kind)
+    if simple is not None and hint is None:
         return simple
     if kind.this == exp.DType.DECIMAL:
         return _decimal([parameter.name for parameter in kind.expressions], place)
-    raise unknown_type(kind.sql(dialect="spark"), place)
+    raise unknown_type(spelled(kind), place, hint)
 
 
-def unknown_type(spelling: str, place: Place | None = None) -> TypeProblem:
+def way_out(kind: exp.DataType) -> str | None:
+    """The type to write in place of one that is refused, by its name or for its length."""
+    simple, sizes = _SIMPLE.get(kind.this), [parameter.name for parameter in kind.expressions]
+    if sizes and simple in (pa.string(), pa.binary()):
+        return f"write {'STRING' if simple == pa.string() else 'BINARY'}: lengths are not checked"
+    if simple == TIMESTAMP and sizes not in ([], ["6"]):
+        return "write TIMESTAMP, which counts microseconds"
+    return _INSTEAD.get(kind.this)
+
+
+def spelled(kind: exp.DataType) -> str:
+    """A type as users write it: `TIMESTAMP(3)`, `UUID`."""
+    text = kind.sql()
+    name, opening, rest = text.partition("(")
+    return _SPELLED.get(name, name) + opening + rest
+
+
+def unknown_type(spelling: str, place: Place | None = None, hint: str | None = None) -> TypeProblem:
     """The error for a type the language lacks, with the nearest one it has."""
     close = get_close_matches(spelling.upper(), NAMES, n=1)
-    hint = f"did you mean {close[0]}?" if close else "the types are " + ", ".join(NAMES)
-    return TypeProblem(f"a column can not have type `{spelling}`", place=place, hint=hint)
+    nearest = f"did you mean {close[0]}?" if close else "the types are " + ", ".join(NAMES)
+    return TypeProblem(f"a column can not have type `{spelling}`", place=place, hint=hint or nearest)
 
 
 def _decimal(parameters: list[str], place: Place | None) -> pa.DataType:
@@ -57,7 +106,9 @@ def _decimal(parameters: list[str], place: Place | None) -> pa.DataType:
             raise ValueError
     except ValueError:
         raise TypeProblem(
-            f"DECIMAL({', '.join(parameters)}) does not exist", place=place, hint="write DECIMAL(p, s) with 1 <= p <= 38 and 0 <= s <= p"
+            f"DECIMAL({', '.join(parameters)}) does not exist",
+            place=place,
+            hint="write DECIMAL(p, s) with 1 <= p <= 38 and 0 <= s <= p",
         ) from None
     return pa.decimal128(precision, scale)
 

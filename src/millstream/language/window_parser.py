@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -12,11 +13,15 @@ from sqlglot.tokens import Token, TokenType
 
 from millstream.errors import Place, SyntaxProblem
 from millstream.language.durations import UNIT_HINT, UNITS, microseconds
+from millstream.language.foreign import durations_in, in_brackets
 from millstream.language.problems import WINDOW_HINT
 from millstream.language.window import StreamWindow
 
 _NEVER_ALIASES = {TokenType.SET, TokenType.COMMAND, TokenType.DESCRIBE}
 _KINDS = ("range", "rows", "now")
+
+_CLAUSES = ("WITH", "ETS", "UNIQUE", "CLUSTERED", "CHECK", "PUNCTUATE", "TIMESTAMP", "AHEAD", "SKEW")
+_AFTER_A_DURATION = (*_CLAUSES, "SLIDE", "WA", "RANGE")
 
 PARTS_HINT = "the parts are RANGE, ROWS, NOW, SLIDE and WA, then `]`"
 
@@ -90,7 +95,10 @@ class WindowParser(SparkParser):
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         if isinstance(this, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
-            raise SyntaxProblem(f"`{self._next.text or '['}` begins no window", place=self.place(), hint=WINDOW_HINT)
+            rest = self._tokens[self._index + 1 :]
+            window = in_brackets(list(takewhile(lambda token: token.token_type != TokenType.R_BRACKET, rest)))
+            hint = f"write {this.name} {window}: {WINDOW_HINT}" if window else WINDOW_HINT
+            raise SyntaxProblem(f"`{self._next.text or '['}` begins no window", place=self.place(), hint=hint)
         return super()._parse_bracket(this)
 
     def _parse_stream_window(self) -> StreamWindow | None:
@@ -171,6 +179,11 @@ class WindowParser(SparkParser):
         if self._match(TokenType.DASH):
             raise SyntaxProblem("a duration can not be negative", place=self.place(first), hint=UNIT_HINT)
         if not self._match(TokenType.NUMBER):
+            if first.text.upper() == "INTERVAL" or first.token_type == TokenType.STRING:
+                length = next(durations_in(self._tokens[self._index : self._index + 3]), None)
+                hint = f"write {length}" if length else UNIT_HINT
+                said = "a duration stands here without INTERVAL and quotes"
+                raise SyntaxProblem(said, place=self.place(), hint=hint)
             digits = first.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
             if first.token_type == TokenType.VAR and digits and first.text[len(digits) :].upper() in UNITS:
                 self._advance()
@@ -181,7 +194,8 @@ class WindowParser(SparkParser):
             self._advance(2)
             return microseconds(first.text, written[len(first.text) :], self.place(first))
         unit = self._curr
-        if not (unit and (unit.text[:1].isalpha() or unit.text.isidentifier())) or unit.token_type == TokenType.STRING:
+        named = unit and (unit.text[:1].isalpha() or unit.text.isidentifier())
+        if not named or unit.token_type == TokenType.STRING or unit.text.upper() in _AFTER_A_DURATION:
             raise SyntaxProblem(f"`{first.text}` has no unit of time", place=self.place(first), hint=UNIT_HINT)
         self._advance()
         return microseconds(first.text, unit.text, self.place(unit))

@@ -9,7 +9,7 @@ from sqlglot import exp
 from millstream.core.types import HIDDEN
 from millstream.errors import NameProblem, PlanProblem, UnsupportedProblem
 from millstream.expressions.registry import FUNCTIONS as SCALARS
-from millstream.language import place_of
+from millstream.language import place_of, written
 from millstream.plan.nodes import Aggregate, Call, Node, Windowed
 from millstream.plan.rules.recognise_windows import consumed
 from millstream.plan.scope import Scope, column
@@ -99,7 +99,8 @@ def bind_aggregation(
 
     selected = [(name, rewrite(e)) for name, e in outputs]
     condition = rewrite(_without_aliases(having.this, outputs, scope)) if having is not None else None
-    return Aggregate(node, tuple(keys), tuple(calls.values()), window), selected, condition
+    lacks = tuple((relation.title, time) for relation in scope.relations for time in relation.lacks)
+    return Aggregate(node, tuple(keys), tuple(calls.values()), window, lacks), selected, condition
 
 
 def _without_aliases(expression: exp.Expr, outputs: Outputs, scope: Scope) -> exp.Expr:
@@ -171,9 +172,9 @@ def _call(part: exp.Expr, name: str) -> Call:
         part = part.this
     function = FUNCTIONS.get(type(part))
     if function is None:
-        label = part.name if isinstance(part, exp.Anonymous) else part.key
         hint = "there is " + ", ".join(sorted({*FUNCTIONS.values(), "count_if"}))
-        raise UnsupportedProblem(f"aggregate `{label}` is not supported", place=place_of(part), hint=hint)
+        said = f"aggregate `{written(part)}` is not supported"
+        raise UnsupportedProblem(said, place=place_of(part), hint=hint)
     argument = part.this
     distinct = isinstance(argument, exp.Distinct)
     if distinct:

@@ -6,31 +6,42 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from millstream.core.types import HIDDEN, SEQUENCE
-from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
+from millstream.core.types import HIDDEN, SEQUENCE, is_hidden
+from millstream.errors import MillstreamError, NameProblem, Place, PlanProblem, UnsupportedProblem
 from millstream.language import place_of
 from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate, with_known_aggregates
-from millstream.plan.catalog import STAMP, Catalog, Stream, Table
+from millstream.plan.catalog import STAMP, Catalog, SinkEntry, Stream, Table
 from millstream.plan.clauses import refuse_others
 from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Windowed
 from millstream.plan.rules.recognise_windows import recognise_windows
 from millstream.plan.scope import Relation, Scope, column
 from millstream.plan.select_list import expand_stars, fresh, output_name, unique_names
+from millstream.plan.subqueries import refuse_subquery
 from millstream.plan.unions import make_union
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 
 
-def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: object = None) -> Insert:
+def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: Place | None = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
-    entry = catalog.sinks.need(sink, place)  # type: ignore[arg-type]
+    entry = _sink(sink, catalog, place)
     plan = bind_query(query, catalog)
     if not _streams(plan):
         raise PlanProblem(
             "a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream"
         )
     return Insert(plan, entry, query)
+
+
+def _sink(name: str, catalog: Catalog, place: Place | None) -> SinkEntry:
+    """The sink of that name; streams, tables and views take no answers."""
+    found = catalog.relations.get(name)
+    if catalog.sinks.get(name) is None and found is not None:
+        kind = "stream" if isinstance(found, Stream) else "table" if isinstance(found, Table) else "view"
+        hint = f"answers go into a sink: write CREATE SINK {name}Out WITH (...) and INSERT INTO {name}Out"
+        raise NameProblem(f"`{name}` is a {kind}, no sink", place=place, hint=hint)
+    return catalog.sinks.need(name, place)
 
 
 def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
@@ -72,7 +83,7 @@ def _bind_select(query: exp.Select, catalog: Catalog) -> Node:
         raise PlanProblem("a query must read FROM a stream", place=place_of(query))
     for nested in query.find_all(exp.Select):
         if nested is not query and not _in_from(nested, query):
-            raise UnsupportedProblem("sub-queries are only supported in FROM", place=place_of(nested), hint="write a join")
+            raise refuse_subquery(nested, query)
     for over in query.find_all(exp.Window):
         if over.find_ancestor(exp.Select) is query:
             hint = "aggregate in a window of the stream, such as FROM Bid [RANGE 1 MINUTE], and join"
@@ -162,7 +173,10 @@ def _streams(node: Node) -> bool:
 def _join_kind(join: exp.Join) -> str:
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if join.args.get("method"):
-        raise UnsupportedProblem(f"{join.args['method']} JOIN is not supported", place=place_of(join), hint="write ON or USING")
+        method, hint = str(join.args["method"]), "write ON or USING"
+        if method.upper() == "ASOF":
+            hint = "join in a window, such as A [RANGE 1 MINUTE], and take the latest match"
+        raise UnsupportedProblem(f"{method} JOIN is not supported yet", place=place_of(join.this), hint=hint)
     if kind in ("SEMI", "ANTI") and side != "RIGHT":
         return kind.lower()
     if side == "LEFT":
@@ -199,6 +213,9 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
         raise UnsupportedProblem(f"{source.key.upper()} can not be read FROM", place=place_of(source))
     if any(r.alias.lower() == alias.lower() for r in scope.relations):
         raise PlanProblem(f"`{alias}` stands in FROM twice", place=place_of(source), hint="give one of them another name with AS")
+    shown = {name for name in node.schema.names if not is_hidden(name)}
+    times = {n.stream.time for n in node.walk() if isinstance(n, Scan) and not is_hidden(n.stream.time)}
+    lacks = () if shown & (times | node.progressing) else tuple(sorted(times))
     taken = {*scope.names(), *others}
     names = {}
     for name in node.schema.names:
@@ -207,7 +224,7 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
     if any(k != v for k, v in names.items()):
         time = names[node.time] if node.time is not None else None
         node = Project(node, tuple((inner, column(name)) for name, inner in names.items()), time)
-    scope.relations.append(Relation(alias, names))
+    scope.relations.append(Relation(alias, names, lacks))
     return _with_window(node, source.args.get("stream_window"), scope, alias)
 
 
@@ -228,7 +245,7 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
         relations = scope.relations if scope is not None else [Relation("", {n: n for n in node.schema.names})]
         if alias is not None:
             relations = [r for r in relations if r.alias == alias]
-        name = Scope(list(relations)).column(attribute).name
+        name = _window_column(attribute, relations, node)
     elif node.time is None:
         raise PlanProblem("this input has no time to put a window on", place=place_of(spec), hint="name it with WA column")
     else:
@@ -239,6 +256,16 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
         return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
     except MillstreamError as problem:
         raise problem.at(place_of(spec)) from None
+
+
+def _window_column(attribute: exp.Column, relations: list[Relation], node: Node) -> str:
+    """The column of the plan that WA names."""
+    try:
+        return Scope(list(relations)).column(attribute).name
+    except NameProblem as problem:
+        if node.time is not None and is_hidden(node.time):
+            problem.hint = f"{problem.hint}, or leave WA out: the time of the streams goes along unseen"
+        raise
 
 
 def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> Node:

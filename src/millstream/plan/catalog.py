@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.punctuation import Punctuation
-from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP
+from millstream.core.types import HIDDEN, SEQUENCE, TIMESTAMP, is_hidden
 from millstream.errors import NameProblem, Place, TypeProblem
 from millstream.expressions import compile_expression, name_of
 from millstream.language.statements import Check, CreateSink, CreateStream, CreateTable, CreateView, Ets, Key, Punctuate, Timestamp
@@ -142,6 +142,8 @@ class Names(Generic[T]):
         self._entries: dict[str, tuple[str, T]] = {}
 
     def add(self, name: str, entry: T, place: Place | None = None) -> None:
+        if is_hidden(name):
+            raise NameProblem.reserved(name, place)
         if name.lower() in self._entries:
             hint = "choose another name; outside a run CREATE OR REPLACE replaces it, in Python replace=True"
             raise NameProblem(f"{self.kind} `{name}` is declared twice", place=place, hint=hint)

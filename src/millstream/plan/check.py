@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from millstream.core.types import is_hidden
 from millstream.errors import PlanProblem
 from millstream.language import place_of
@@ -29,6 +31,8 @@ def _check_aggregate(node: Aggregate) -> None:
     if node.window is not None:
         _check_window(node.window, node)
         return
+    for _, expression in node.groups:
+        _check_time_in(expression, node)
     place = next((found for _, e in node.groups if (found := place_of(e)) is not None), None)
     groups = ", ".join(f"`{name}`" for name, _ in node.groups if not is_hidden(name)) or "computed" if node.groups else "no column"
     parts = sorted({", ".join(sorted(s)) for s in node.input.punctuated if len(s) > 1})
@@ -36,9 +40,30 @@ def _check_aggregate(node: Aggregate) -> None:
     raise PlanProblem(
         f"the groups of this GROUP BY ({groups}) would never close: there is no window, "
         f"and no group column is punctuated{pairs} or progressing",
-        hint=f"add {WINDOW}, group by a progressing column{_times(node)}, or declare {PROMISE} a group column of the stream",
+        hint=f"add {WINDOW}, {_by_time(node)}, or declare {PROMISE} a group column of the stream",
         place=place,
     )
+
+
+def _check_time_in(expression: exp.Expr, node: Aggregate) -> None:
+    """Refuse `date_format(ts, 'yyyy')`: the expression does not progress, its column does."""
+    for part in expression.find_all(exp.Column):
+        if part.name in node.input.progressing:
+            text = expression.sql("spark").replace("`", "")
+            said = f"`{text}` does not progress, though `{part.name}` does"
+            raise PlanProblem(
+                f"the groups of this GROUP BY would never close: {said}",
+                hint=f"group by CAST({part.name} AS DATE) or date_trunc('HOUR', {part.name}), which progress",
+                place=place_of(expression),
+            )
+
+
+def _by_time(node: Aggregate) -> str:
+    """The way to close groups by a column, which an input may have to show first."""
+    if node.lacks:
+        adds = [f"add `{time}` to the select list of {name}" for name, time in node.lacks]
+        return f"{' and '.join(adds)} and group by it"
+    return f"group by a progressing column{_times(node)}"
 
 
 def _check_window(window: Window, node: Aggregate | Distinct) -> None:

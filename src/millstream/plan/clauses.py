@@ -10,6 +10,7 @@ from millstream.language import place_of
 MESSAGES = {
     "limit": "LIMIT has no meaning on an endless stream",
     "offset": "OFFSET has no meaning on an endless stream",
+    "qualify": "QUALIFY is not supported yet, aggregate in a window of the stream and join",
     "windows": "WINDOW clauses are not supported",
     "laterals": "LATERAL VIEW is not supported",
     "pivots": "PIVOT is not supported",
@@ -24,6 +25,10 @@ MESSAGES = {
     "on": "DISTINCT ON is not supported",
     "joins": "joins in parentheses are not supported, write a subquery",
     "db": "names of catalogs and schemas are not supported",
+}
+
+HINTS = {
+    "limit": "max(...) gives the greatest of a window; take the first rows where the sink is read",
 }
 
 _QUERY = {"order", "stream_window"}
@@ -49,4 +54,8 @@ def refuse_others(node: exp.Expr | None) -> None:
             message = MESSAGES.get(clause, f"{clause.strip('_').upper().replace('_', ' ')} is not supported")
             if clause == "db":
                 message = f"`{node.args['db'].name}.{node.name}`: {message}"
-            raise UnsupportedProblem(message, place=place_of(first if isinstance(first, exp.Expr) else node))
+            hint = HINTS.get(clause)
+            if isinstance(first, exp.With):
+                hint = f"write CREATE VIEW {first.expressions[0].alias} AS SELECT ...; before this statement"
+            place = place_of(first if isinstance(first, exp.Expr) else node)
+            raise UnsupportedProblem(message, place=place, hint=hint)

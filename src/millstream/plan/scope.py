@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -18,6 +18,13 @@ class Relation:
 
     alias: str
     columns: dict[str, str]
+    lacks: tuple[str, ...] = ()
+    """The times of the streams below a view or a sub-query that shows no column which progresses."""
+
+    @property
+    def title(self) -> str:
+        """The alias in messages."""
+        return "the sub-query" if is_hidden(self.alias) else f"`{self.alias}`"
 
     def find(self, name: str) -> str | None:
         if name in self.columns:
@@ -48,15 +55,13 @@ class Scope:
                 raise NameProblem.unknown("stream or alias", table, [r.alias for r in self.relations], place=place_of(column))
             found = relation.find(name)
             if found is None:
-                raise NameProblem.unknown("column", name, _visible([relation]), within=relation.alias, place=place_of(column))
+                raise _unknown(column, [relation])
             return _named(column, found)
         matches = {inner for r in self.relations if (inner := r.find(name)) is not None}
         if not matches and name.lower() in self.extra:
             return _named(column, self.extra[name.lower()])
         if not matches:
-            within = ", ".join(r.alias for r in self.relations)
-            known = _visible(self.relations) + list(self.extra)
-            raise NameProblem.unknown("column", name, known, within=within, place=place_of(column))
+            raise _unknown(column, self.relations, self.extra)
         if len(matches) > 1:
             owners = [r.alias for r in self.relations if r.find(name) is not None]
             hint = "write " + " or ".join(f"`{owner}.{name}`" for owner in owners)
@@ -70,6 +75,16 @@ class Scope:
             return self.column(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else node
 
         return expression.transform(visit)
+
+
+def _unknown(column: exp.Column, relations: Sequence[Relation], extra: Iterable[str] = ()) -> NameProblem:
+    within = ", ".join(r.title.strip("`") for r in relations)
+    known = [*_visible(relations), *extra]
+    problem = NameProblem.unknown("column", column.name, known, within=within, place=place_of(column))
+    for relation in relations:
+        if column.name in relation.lacks:
+            problem.hint = f"add `{column.name}` to the select list of {relation.title}"
+    return problem
 
 
 def _visible(relations: Iterable[Relation]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import SEQUENCE, is_hidden
+from millstream.core.types import SEQUENCE, is_hidden, type_name
 from millstream.errors import MillstreamError, TypeProblem
 from millstream.expressions import compile_expression
 from millstream.language import place_of
@@ -49,7 +49,7 @@ def _common_type(types: list[pa.DataType], name: str, place: object) -> pa.DataT
         return compile_expression(exp.func("coalesce", *(column(f"c{i}") for i in range(len(types))), dialect="spark"), pair).type
     except MillstreamError:
         raise TypeProblem(
-            f"column `{name}` of UNION ALL is {' and '.join(map(str, types))}",
+            f"column `{name}` of UNION ALL is {' and '.join(map(type_name, types))}",
             place=place,  # type: ignore[arg-type]
             hint="CAST one side to the type of the other",
         ) from None

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.core.types import columns_text
 from millstream.graph.graph import Graph
 from millstream.io import secrets_of
 from millstream.io.places import local_path
@@ -41,7 +42,8 @@ class Facts:
         for vertex in graph.sources:
             lines |= _stream(vertex.config.stream)  # type: ignore[attr-defined]
         for vertex in graph.sinks:
-            lines[f"the columns of sink {vertex.config.sink.name}"] = _columns(visible(vertex.config.schema))  # type: ignore[attr-defined]
+            config: Any = vertex.config
+            lines[f"the columns of sink {config.sink.name}"] = columns_text(visible(config.schema))
         for vertex in graph.vertices:
             reads = f" <- {', '.join(f'#{i}' for i in vertex.inputs)}" if vertex.inputs else ""
             lines[f"operator #{vertex.number}"] = vertex.config.label + reads
@@ -53,12 +55,13 @@ class Facts:
         """The first line that has changed since, in words."""
         for what in [*before, *self.lines]:
             was, now = before.get(what), self.lines.get(what)
+            were, are = ("were", "are") if what.startswith("the columns ") else ("was", "is")
             if was is None:
-                return f"{what} is new"
+                return f"{what} {are} new"
             if now is None:
-                return f"{what} is gone"
+                return f"{what} {are} gone"
             if was != now:
-                return f"{what} was `{was}` and is `{now}`"
+                return f"{what} {were} `{was}` and {are} `{now}`"
         return "an operator works otherwise"
 
 
@@ -66,7 +69,7 @@ def _stream(stream: Stream) -> dict[str, str]:
     time, name = stream.timestamp, f"stream {stream.name}"
     stamp = f"{time.kind} {time.column or ''} {time.order} {time.slack / 1e6:g} s".replace("  ", " ")
     lines = {
-        f"the columns of {name}": _columns(stream.columns),
+        f"the columns of {name}": columns_text(stream.columns),
         f"the timestamp of {name}": stamp + _ahead(time),
     }
     for number, clause in enumerate(stream.punctuate):
@@ -93,10 +96,6 @@ def _horizon(clause: Punctuate | Key) -> str:
     return "" if clause.horizon is None else f" for {clause.horizon / 1e6:g} s"
 
 
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{column.name} {column.type}" for column in schema)
-
-
 def _told(value: Any) -> Any:
     """A configuration as JSON, down to its last field."""
     if isinstance(value, (Stream, SinkEntry)):
@@ -104,7 +103,7 @@ def _told(value: Any) -> Any:
     if isinstance(value, exp.Expr):
         return value.sql("spark")
     if isinstance(value, pa.Schema):
-        return _columns(value)
+        return ", ".join(f"{column.name} {column.type}" for column in value)
     if is_dataclass(value):
         return [type(value).__name__, *(_told(getattr(value, f.name)) for f in fields(value))]
     if isinstance(value, (list, tuple)):

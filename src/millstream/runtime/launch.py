@@ -242,7 +242,7 @@ def _change(statement: Statement, pipeline: Pipeline, builder: GraphBuilder) -> 
     """One statement that comes while the graph runs."""
     match statement:
         case Insert():
-            bound = bind_insert(statement.sink, statement.query, pipeline.catalog, statement.place)
+            bound = bind_insert(statement.sink, statement.query, pipeline.catalog, statement.named)
             if not pipeline.has(bound, statement.place):
                 builder.insert(pipeline.plans([bound]))
                 pipeline.queries.append(bound)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from millstream.core.types import type_name
 from millstream.errors import TypeProblem
 from millstream.kernels.compiled import Bools, Int64s
 from millstream.state import moments, numeric_totals
@@ -82,7 +83,8 @@ class AccumulatorSpec:
             found = self._numeric(function, kind) or self._extreme(function, kind)
             if found is not None:
                 return found
-        raise TypeProblem(f"there is no aggregate {self.function}({'*' if kind is None else kind})")
+        argument = "*" if kind is None else type_name(kind)
+        raise TypeProblem(f"there is no aggregate {self.function}({argument})")
 
     def _numeric(
         self, function: str, kind: pa.DataType

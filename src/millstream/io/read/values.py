@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.core.types import TIMESTAMP
+from millstream.core.types import type_name as type_name
 
 Bad = list[tuple[int, str]]
 
@@ -18,20 +19,6 @@ _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)? ?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-
-
-def type_name(kind: pa.DataType) -> str:
-    """The name a user writes for this type."""
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    names = {
-        "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT", "float": "FLOAT",
-        "double": "DOUBLE", "string": "STRING", "large_string": "STRING", "binary": "BINARY", "large_binary": "BINARY",
-        "date32[day]": "DATE", "duration[us]": "INTERVAL",
-    }  # fmt: skip
-    return names.get(str(kind), str(kind).upper())
 
 
 def is_text(kind: pa.DataType) -> bool:

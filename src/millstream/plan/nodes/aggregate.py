@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ class Aggregate(Node):
     groups: tuple[tuple[str, Expression], ...]
     calls: tuple[Call, ...]
     window: Window | None = None
+    lacks: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """Inputs that do not show the time of their streams, and that time: for messages."""
 
     @cached_property
     def group_schema(self) -> pa.Schema:

@@ -10,7 +10,7 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import is_axis, is_hidden
+from millstream.core.types import columns_text, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.language import place_of
@@ -95,7 +95,8 @@ class Union(Node):
         first = self.members[0].schema
         for member in self.members[1:]:
             if member.schema != first:
-                raise TypeProblem(f"the inputs of a union differ: {_columns(first)} and {_columns(member.schema)}")
+                both = f"{columns_text(first)} and {columns_text(member.schema)}"
+                raise TypeProblem(f"the inputs of a union differ: {both}")
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -165,7 +166,3 @@ class Sort(Unary):
                 f"an endless stream can not be sorted by `{first}`",
                 hint="the first column of ORDER BY must be a progressing time in ascending order",
             )
-
-
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{f.name} {f.type}" for f in schema)
