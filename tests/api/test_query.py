@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import millstream as ms
 from millstream.core.types import TIMESTAMP
+from millstream.errors import MillstreamWarning
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", TIMESTAMP)])
 
@@ -34,6 +38,7 @@ def test_a_query_that_is_fed_while_it_runs() -> None:
     session = ms.Session("local")
     counts = session.add_stream("S", source, time="ts", clauses="ETS NONE").window("1 minute").group_by("k").agg(n="count(*)")
     with counts.start() as query:
+        assert (query.ended, query.error) == (False, None)
         source.push(batch((1, 0), (1, 30), (2, 30)))
         until(lambda: query.metrics().tuples_in == {"S": 3})
         assert query.to_arrow().num_rows == 0
@@ -48,6 +53,7 @@ def test_a_query_that_is_fed_while_it_runs() -> None:
         assert [o.name.split()[0] for o in operators] == ["project", "aggregate", "project"]
         assert [(o.tuples_in, o.tuples_out) for o in operators] == [(4, 4), (4, 2), (2, 2)]
         assert all(f"#{o.number} {o.name}" in query.explain("graph") for o in operators)
+    assert (query.ended, query.error) == (False, None)
     assert query.to_arrow().num_rows == 2  # the open window stays open: the stream has not ended
     assert repr(query).startswith("<Query ended: 4 tuples in, 2 out")
 
@@ -59,6 +65,7 @@ def test_a_query_that_ends_by_itself() -> None:
     assert query.to_arrow().schema == SCHEMA
     assert query.to_arrow().num_rows == 0
     query.stop()  # does no harm
+    assert (query.ended, query.error, query.metrics().stopped) == (True, None, False)
 
 
 def test_what_goes_wrong_is_raised_where_one_waits() -> None:
@@ -72,6 +79,7 @@ def test_what_goes_wrong_is_raised_where_one_waits() -> None:
         with pytest.raises(ms.MillstreamError, match="the line is dead"):
             ask()
     assert repr(query).startswith("<Query failed")
+    assert isinstance(query.error, ms.errors.SourceProblem) and not query.ended
 
 
 def test_plans_and_pictures() -> None:
@@ -116,3 +124,105 @@ def test_on_spark_two_queries_in_one_session(spark: object) -> None:
     assert sorted(r["n"] for r in first.wait().to_arrow().to_pylist()) == [13, 13, 14, 20, 20, 20]
     assert second.wait().to_arrow().num_rows == 33
     assert second.metrics().tuples_in == {"S": 100}
+
+
+def test_the_answer_over_a_stream_without_end_keeps_its_last_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.io.memory.KEPT", 10)
+    session = ms.Session("local")
+    source = ms.ListSource("S", SCHEMA, [batch(*((k, k) for k in range(100)))], ended=False)
+    endless = session.add_stream("S", source, time="ts")
+    session.add_stream(
+        "Bounded", ms.ListSource("Bounded", SCHEMA, [batch(*((k, k) for k in range(100)))]), time="ts"
+    )
+    bounded = session.stream("Bounded")
+    with endless.start() as query, endless.start(limit=30) as more, endless.start(limit=0) as every:
+        for each, count in ((query, 10), (more, 30), (every, 100)):
+            until(lambda each=each: each.metrics().tuples_out == 100)  # type: ignore[misc]
+            said = f"keeps the last {count} rows, {100 - count} older ones are gone"
+            with pytest.warns(MillstreamWarning, match=said) if count < 100 else nullcontext():
+                assert each.to_arrow()["k"].to_pylist() == list(range(100 - count, 100))
+            assert each.metrics().written == {"answer": 100}
+        query.change("CREATE SINK Brought WITH (connector = 'memory'); INSERT INTO Brought SELECT k FROM S")
+        source.push(batch(*((k, k) for k in range(100, 200))))
+        until(lambda: query.metrics().tuples_out == 300)
+        with pytest.warns(
+            MillstreamWarning, match="sink Brought keeps the last 10 rows, 90 older ones are gone"
+        ):
+            assert query.to_arrow("Brought").num_rows == 10
+    with pytest.warns(MillstreamWarning, match="90 older"):
+        assert bounded.start(limit=10).wait().to_arrow().num_rows == 10
+    assert bounded.start().wait().to_arrow().num_rows == 100
+
+
+def test_memory_sinks_of_a_run_keep_the_last_rows_of_streams_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("millstream.io.memory.KEPT", 10)
+    session = ms.Session("local")
+    for name, ended in (("Endless", False), ("Bounded", True)):
+        session.add_stream(
+            name, ms.ListSource(name, SCHEMA, [batch(*((k, k) for k in range(100)))], ended=ended), time="ts"
+        )
+    session.sql(
+        "CREATE SINK Last WITH (connector = 'memory'); INSERT INTO Last SELECT k FROM Endless;"
+        "CREATE SINK Both WITH (connector = 'memory');"
+        "INSERT INTO Both SELECT a.k AS k FROM Bounded [NOW] AS a, Endless [NOW] AS b WHERE a.k = b.k;"
+        "CREATE SINK Every WITH (connector = 'memory'); INSERT INTO Every SELECT k FROM Bounded;"
+        "CREATE SINK Wanted WITH (connector = 'memory', limit = 20);"
+        "INSERT INTO Wanted SELECT k + 1 AS k FROM Bounded;"
+    )
+    handed = session.add_sink("Handed")
+    session.stream("Endless").insert_into("Handed")
+    stop = threading.Event()
+    status = session.run(stop=stop, on_status=lambda status: stop.set() if status.tuples_out >= 500 else None)
+    assert status.written == dict.fromkeys(("Last", "Both", "Every", "Wanted", "Handed"), 100)
+    with pytest.warns(MillstreamWarning) as told:
+        found = {name: session.to_arrow(name).num_rows for name in status.written}
+    assert found == {"Last": 10, "Both": 10, "Every": 100, "Wanted": 20, "Handed": 10}
+    assert len(told) == 4 and handed.gone == 90
+    source = session.pipeline.catalog.relations.need("Endless").source
+    assert ms.testing.run(session, {"Endless": source._batches[0]}).tables["Last"].num_rows == 100
+    live = ms.testing.Live(session)
+    live.change("CREATE SINK Brought WITH (connector = 'memory'); INSERT INTO Brought SELECT k FROM Endless")
+    live.push("Endless", source._batches[0])
+    assert len(live.rows("Last")) == len(live.rows("Brought")) == 100
+
+
+def test_a_sink_in_memory_holds_what_the_last_run_wrote() -> None:
+    session = ms.Session("local")
+    session.add_stream("S", [(1, 1), (2, 2)], schema=SCHEMA, time="ts")
+    session.add_sink("Ready")
+    session.sql(
+        "CREATE SINK Declared WITH (connector = 'memory'); INSERT INTO Declared SELECT k FROM S;"
+        "INSERT INTO Ready SELECT k FROM S"
+    )
+    for _ in range(2):
+        session.run()
+        assert session.to_arrow("Ready").num_rows == session.to_arrow("Declared").num_rows == 2
+    session.sql("DROP QUERY Ready; INSERT INTO Ready SELECT k, ts FROM S")
+    session.run()
+    assert session.to_arrow("Ready").schema.names == ["k", "ts"]
+
+
+def test_what_gives_arrow_gives_pandas() -> None:
+    session = ms.Session("local")
+    stream = session.add_stream("S", [(1, 1), (2, 2)], schema=SCHEMA, time="ts")
+    session.add_sink("Ready")
+    stream.insert_into("Ready")
+    session.run()
+    live = ms.testing.Live(session)
+    live.push("S", [(1, 1), (2, 2)])
+    live.end()
+    frames = [
+        stream.start().wait().to_pandas(),
+        session.to_pandas("Ready"),
+        session.pipeline.catalog.sinks.need("Ready").sink.to_pandas(),
+        ms.testing.run(session, {"S": [(1, 1), (2, 2)]}).to_pandas(),
+        live.to_pandas("Ready"),
+    ]
+    for frame in frames:
+        pd.testing.assert_frame_equal(
+            frame,
+            pd.DataFrame({"k": [1, 2], "ts": pd.to_datetime([1, 2], unit="us", utc=True).as_unit("us")}),
+        )
+    assert session.add_stream("Again", frames[0], time="ts").start().wait().to_pandas().equals(frames[0])

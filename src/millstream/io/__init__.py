@@ -66,7 +66,7 @@ SOURCES: dict[str, Connector[Source]] = {
 SINKS: dict[str, Connector[Sink]] = {
     "file": Connector(lambda name, _, o: FileSink.of(name, o)),
     "console": Connector(lambda name, _, o: ConsoleSink(name, o.integer("limit", None))),
-    "memory": Connector(lambda name, _, o: MemorySink(name)),
+    "memory": Connector(lambda name, _, o: MemorySink(name, o.integer("limit", None))),
 }
 
 

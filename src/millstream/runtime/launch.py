@@ -16,7 +16,7 @@ from millstream.errors import MillstreamError, Place, PlanProblem, SinkProblem
 from millstream.graph.build import GraphBuilder
 from millstream.graph.execution import CHANGEABLE, Execution
 from millstream.graph.graph import Graph
-from millstream.io import FileSink, FileSource, LetterBox, open_sink, open_source, without_files
+from millstream.io import FileSink, FileSource, LetterBox, MemorySink, open_sink, open_source, without_files
 from millstream.io.contract import Sink, Source
 from millstream.io.hold import Hold
 from millstream.io.places import need_local
@@ -33,7 +33,7 @@ from millstream.language.statements import (
     SetOption,
     Statement,
 )
-from millstream.operators.edges import Deliver
+from millstream.operators.edges import Deliver, Enter
 from millstream.pipeline import Pipeline, check_table
 from millstream.plan import nodes
 from millstream.plan.bind import bind_insert
@@ -166,7 +166,11 @@ class Launch:
             if before is None or stream.name not in before.sources:
                 _check(stream.place, self.sources[stream.name].check)
         for config in self._fresh(before):
-            _check(config.sink.place, partial(self.sinks[config.number].check, visible(config.schema)))
+            sink = self.sinks[config.number]
+            _check(config.sink.place, partial(sink.check, visible(config.schema)))
+            if isinstance(sink, MemorySink):
+                without_end = any(not self.sources[name].bounded for name in self._read_by(config))
+                sink.endless = sink.endless or without_end
 
     def _check_declared(self, before: Launch | None = None) -> None:
         """The part that needs no data: what each sink can hold, and that nothing writes where something else reads or writes."""
@@ -187,6 +191,18 @@ class Launch:
         first = 0 if before is None else before.builder.next
         found = itertools.takewhile(lambda v: v.number >= first, reversed(self.graph.sinks))
         return [v.config for v in reversed(list(found)) if isinstance(v.config, Deliver)]
+
+    def _read_by(self, config: Deliver) -> set[str]:
+        """The names of the streams that a query reads."""
+        left = [next(v.number for v in reversed(self.graph.sinks) if v.config is config)]
+        found, seen = set(), set(left)
+        while left:
+            vertex = self.graph.by_number[left.pop()]
+            if isinstance(vertex.config, Enter):
+                found.add(vertex.config.stream.name)
+            left += set(vertex.inputs) - seen
+            seen.update(vertex.inputs)
+        return found
 
     def _hold(self, before: Launch | None = None) -> dict[int, Hold]:
         """Keep other runs away from what is written to; from all of it, or from nothing."""

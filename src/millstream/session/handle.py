@@ -163,9 +163,13 @@ class StreamHandle(Pictured):
         pipeline.insert(bind_insert(sink, self.query(), pipeline.catalog))
         return self
 
-    def start(self, checkpoint: str | None = None) -> Query:
-        """Run the query in the background, with its answer in memory."""
-        return self.session.start(self.query(), checkpoint)
+    def start(self, checkpoint: str | None = None, limit: int | None = None) -> Query:
+        """Run the query in the background, with its answer in memory.
+
+        `limit` is the number of rows to keep, the last ones; 0 keeps all. Without it all rows of streams that
+        end are kept, and the last 1,000,000 of others.
+        """
+        return self.session.start(self.query(), checkpoint, limit)
 
     def explain(self, form: str = "logical") -> Plan:
         """The plan as `logical`, `graph` or `spark`."""

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,7 +14,7 @@ from sqlglot import exp
 from millstream.errors import NameProblem, PlanProblem, TypeProblem
 from millstream.io import ListSource, MemorySink, Source
 from millstream.language import parse, parse_query
-from millstream.language.statements import Explain
+from millstream.language.statements import CreateView, Explain
 from millstream.language.text import fill
 from millstream.pipeline import Pipeline
 from millstream.plan import nodes
@@ -29,6 +29,9 @@ from millstream.session.handle import StreamHandle, plain
 from millstream.session.letters import LetterList
 from millstream.session.query import Plan, Query
 from millstream.session.rows import Rows, columns_of, kind_of, quoted, taken, to_batch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RUNTIMES = ("spark", "local")
 _QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(\(|SELECT\b|FROM\b)", re.IGNORECASE | re.DOTALL)
@@ -148,12 +151,36 @@ class Session:
             raise NameProblem(f"sink {entry.name} holds nothing in memory", hint=hint)
         return found.to_arrow()
 
+    def to_pandas(self, sink: str) -> pd.DataFrame:
+        """`to_arrow` as a frame of pandas."""
+        return self.to_arrow(sink).to_pandas()
+
+    def __repr__(self) -> str:
+        """`<Session local: stream Bid; sinks Out, Dear; 2 queries; execution.batch = 7>`."""
+        relations = list(self.pipeline.catalog.relations)
+        parts = [
+            _listed("stream", [entry.name for entry in relations if isinstance(entry, Stream)]),
+            _listed("table", [entry.name for entry in relations if isinstance(entry, Table)]),
+            _listed("view", [entry.name for entry in relations if isinstance(entry, CreateView)]),
+            _listed("sink", self.pipeline.catalog.sinks.names()),
+        ]
+        if count := len(self.pipeline.queries):
+            parts.append("1 query" if count == 1 else f"{count} queries")
+        parts.append(", ".join(f"{name} = {value}" for name, value in self.pipeline.settings.chosen.items()))
+        return f"<Session {self.runtime}: {'; '.join(filter(None, parts)) or 'empty'}>"
+
     def explain(self, form: str = "logical") -> Plan:
         """The plans of all queries so far as `logical`, `graph` or `spark`."""
         return Plan(self.pipeline.explain(form))
 
     def prepare(self, checkpoint: str | None = None) -> Launch:
-        """Open and check everything that the queries read and write."""
+        """Open and check everything that the queries read and write.
+
+        Ready sinks in memory drop what they hold, unless the run goes on from a checkpoint.
+        """
+        for query in self.pipeline.queries if checkpoint is None else ():
+            if isinstance(query.sink.sink, MemorySink):
+                query.sink.sink.clear()
         launch = Launch.prepare(self.pipeline, checkpoint)
         self._sinks.update({sink.name: sink for sink in launch.sinks})
         return launch
@@ -173,11 +200,11 @@ class Session:
             return run_local(launch, stop=stop, on_status=on_status, control=control)
         return run_spark(launch, master=self.master, config=self.config, stop=stop, on_status=on_status, control=control)
 
-    def start(self, query: exp.Expr, checkpoint: str | None = None) -> Query:
-        """Run one query in the background, with its answer in memory."""
-        sink = MemorySink("answer")
+    def start(self, query: exp.Expr, checkpoint: str | None = None, limit: int | None = None) -> Query:
+        """Run one query in the background, with its answer in memory. See `MemorySink` for `limit`."""
+        sink = MemorySink("answer", limit)
         insert = nodes.Insert(bind_query(query, self.pipeline.catalog), SinkEntry("answer", {}, None, sink))
-        alone = Pipeline(self.pipeline.catalog, self.pipeline.settings, [insert])
+        alone = Pipeline(self.pipeline.catalog, self.pipeline.settings.copy(), [insert])
         launch = Launch.prepare(alone, checkpoint)
         letters = LetterList()
         if not self.pipeline.settings.get("dead_letters.path"):
@@ -187,3 +214,9 @@ class Session:
             return self.run(launch=launch, stop=stop, on_status=on_status, control=control)
 
         return Query(launch, letters, run)
+
+
+def _listed(kind: str, names: list[str]) -> str:
+    """`streams A, B`; of many names the first."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return f"{kind}{'s' * (len(names) > 1)} {', '.join(names[:6])}{more}" if names else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ from millstream.runtime.local.run import LocalRun
 from millstream.runtime.visible import visible
 from millstream.session.rows import Rows, to_batch
 from millstream.testing.run import stand_ins
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Live:
@@ -74,6 +77,9 @@ class Live:
     def change(self, text: str) -> None:
         """Statements take effect, as `query.change` has it; a sink that they create must be in memory."""
         self._launch.change(text, fits=self._run.change)
+        for sink in self._launch.sinks:
+            if isinstance(sink, MemorySink):
+                sink.limit = 0  # no limit, as for those that were there
         self._settle()
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
@@ -88,6 +94,10 @@ class Live:
         if sink not in tables:
             raise NameProblem.unknown("sink", sink or "", tables)
         return tables[sink]
+
+    def to_pandas(self, sink: str | None = None) -> pd.DataFrame:
+        """`to_arrow` as a frame of pandas."""
+        return self.to_arrow(sink).to_pandas()
 
     @property
     def state_rows(self) -> int:

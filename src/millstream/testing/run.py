@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -22,6 +22,9 @@ from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
 from millstream.session.rows import Rows, to_batch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass
@@ -50,6 +53,10 @@ class Result(Sequence[dict[str, Any]]):
         if found is None:
             raise NameProblem.unknown("sink", sink, self.tables)
         return found
+
+    def to_pandas(self, sink: str | None = None) -> pd.DataFrame:
+        """`to_arrow` as a frame of pandas."""
+        return self.to_arrow(sink).to_pandas()
 
     @cached_property
     def _only(self) -> list[dict[str, Any]]:
@@ -132,7 +139,7 @@ def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tup
     streams = {e.name: replace(e, source=source(e)) for e in pipeline.catalog.relations if isinstance(e, Stream)}
     queries = []
     for query in pipeline.queries:
-        sink = sinks.setdefault(query.sink.name, MemorySink(query.sink.name))
+        sink = sinks.setdefault(query.sink.name, MemorySink(query.sink.name, limit=0))
         queries.append(nodes.Insert(_with_streams(query.input, streams), SinkEntry(query.sink.name, {}, None, sink)))
     catalog = pipeline.catalog.copy()
     for name, stream in streams.items():
