@@ -72,5 +72,10 @@ class Settings:
             raise NameProblem.unknown(f"{name}", value, setting.choices, place=place)
         self._values[setting.name] = value
 
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The values that were set, by name."""
+        return dict(self._values)
+
     def get(self, name: str) -> Any:
         return self._values.get(name, SETTINGS[name].default)

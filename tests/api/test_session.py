@@ -91,6 +91,20 @@ def test_wrong_runtime() -> None:
         ms.Session("flink")
 
 
+def test_a_session_shows_what_it_holds() -> None:
+    assert repr(ms.Session()) == "<Session spark: empty>"
+    session = new_session()
+    session.set("execution.batch", 7)
+    session.sql("INSERT INTO Out SELECT k FROM Big")
+    shown = "streams A, B, C; table T; view Big; sink Out; 1 query; execution.batch = 7"
+    assert repr(session) == f"<Session local: {shown}>"
+    for number in range(5):
+        session.add_stream(f"S{number}", [{"k": 1}]).insert_into("Out")
+    assert repr(session).startswith(
+        "<Session local: streams A, B, C, S0, S1, S2 and 2 more; table T; view Big; sink Out; 6 queries; "
+    )
+
+
 def test_settings() -> None:
     session = new_session()
     session.set("execution.batch", 7)

@@ -77,7 +77,7 @@ def run_local(
         if control is not None:
             control.close()
         launch.close()
-    final.stopped = stop is not None and stop.is_set()
+    final.stopped = stop is not None and stop.is_set() and not all(feed.ended for feed in run.feeds)
     return _with_letters(final, launch)
 
 

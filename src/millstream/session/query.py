@@ -22,6 +22,8 @@ from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from millstream.graph.graph import Graph
 
 
@@ -84,6 +86,16 @@ class Query(Pictured):
     def running(self) -> bool:
         return self._thread.is_alive()
 
+    @property
+    def ended(self) -> bool:
+        """True when all streams have ended and the whole answer is there."""
+        return not self.running and self._problem is None and not self._status.stopped
+
+    @property
+    def error(self) -> BaseException | None:
+        """The problem that `wait` raises, or None."""
+        return self._problem
+
     def metrics(self) -> Status:
         """How far it is: tuples in and out, low-water marks, state, dead letters, seconds."""
         return self._status
@@ -130,6 +142,10 @@ class Query(Pictured):
             raise NameProblem(f"sink {found.name} holds nothing in memory", hint="only sinks with connector = 'memory' are kept")
         table = found.to_arrow()
         return table if table.schema.names else visible(self._launch.schemas[number]).empty_table()
+
+    def to_pandas(self, sink: str | None = None) -> pd.DataFrame:
+        """`to_arrow` as a frame of pandas."""
+        return self.to_arrow(sink).to_pandas()
 
     def __enter__(self) -> Self:
         return self
