@@ -13,6 +13,7 @@ import pytest
 
 from millstream.errors import MillstreamError, NameProblem, Place, SourceProblem
 from millstream.io import open_source, read_table
+from millstream.io.read.parquet import ParquetReader
 from tests.io.kit import Answer, files_of, read_all, read_file, read_text, schema
 
 HERE = Place(3, 5, 1)
@@ -201,6 +202,39 @@ def test_parquet_finer_than_microseconds_is_broken_unless_zero(tmp_path: Path) -
     pq.write_table(pa.table({"t": pa.array([1000, 1001], pa.timestamp("ns"))}), tmp_path / "a.parquet")
     answer = read_file(tmp_path / "a.parquet", "t TIMESTAMP")
     assert answer.lines == [1] and answer.reasons[0][0] == 2
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()])
+@pytest.mark.parametrize(("precision", "scale"), [(5, 2), (12, 0), (18, 2), (38, 35), (38, 0)])
+def test_parquet_integers_are_decimals_where_their_values_fit(
+    tmp_path: Path, kind: pa.DataType, precision: int, scale: int
+) -> None:
+    values = [5, 7, None, 2 ** (kind.bit_width - 1) - 1]
+    pq.write_table(pa.table({"m": pa.array(values, kind)}), tmp_path / "a.parquet")
+    reader = ParquetReader("A", pa.schema([("m", pa.decimal128(precision, scale))]))
+    readings = list(reader.read(str(tmp_path / "a.parquet"), 100))
+    fits = [value for value in values if value is None or value < 10 ** (precision - scale)]
+    found = [value for reading in readings for value in reading.batch.column(0).to_pylist()]
+    assert found == [None if value is None else Decimal(value) for value in fits]
+    wrong = [f"column `m`: {values[3]} does not fit DECIMAL({precision},{scale}) exactly"]
+    assert [letter.reason for reading in readings for letter in reading.letters] == (
+        wrong if len(fits) == 3 else []
+    )
+
+
+def test_parquet_values_that_no_type_holds_break_their_rows(tmp_path: Path) -> None:
+    """The greatest long stands for `never` in many files; strings may hold any bytes."""
+    times = pa.array([0, 2**63 - 1, 1, 2], pa.int64()).cast(pa.timestamp("ms"))
+    data = pa.py_buffer(b"ab\xffcd"), pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in (0, 1, 2, 3, 5)))
+    texts = pa.Array.from_buffers(pa.string(), 4, [None, data[1], data[0]])
+    pq.write_table(pa.table({"t": times, "s": texts}), tmp_path / "a.parquet")
+    answer = read_file(tmp_path / "a.parquet", "t TIMESTAMP, s STRING")
+    assert [row[1] for row in answer.rows] == ["a", "cd"] and answer.lines == [1, 4]
+    assert answer.reasons == [
+        (2, f"column `t`: {2**63 - 1} does not fit TIMESTAMP exactly"),
+        (3, "column `s`: not UTF-8"),
+    ]
+    assert read_file(tmp_path / "a.parquet", "s STRING").lines == [1, 2, 4]
 
 
 def test_parquet_without_rows(tmp_path: Path) -> None:

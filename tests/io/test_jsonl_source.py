@@ -1,12 +1,14 @@
 """JSON lines: what is read, what is broken, and on which line."""
 
 import gzip
+import io
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +85,21 @@ def test_numbers_keep_their_digits(tmp_path: Path) -> None:
         (2, "column `p`: 1e999 is out of range for DOUBLE"),
         (3, 'column `p`: "7" is not a DOUBLE'),
     ]
+
+
+def test_numbers_that_are_too_large_are_broken_in_every_type(tmp_path: Path) -> None:
+    text = '{"f":1.5}\n{"f":1e39}\n{"f":"-Infinity"}\n'
+    schema = pa.schema([("f", pa.float32())])
+    readings = list(JsonReader("A", schema).read(io.BytesIO(text.encode()), "a", 100))
+    assert [row for reading in readings for row in reading.batch.column(0).to_pylist()] == [
+        1.5,
+        float("-inf"),
+    ]
+    assert [letter.reason for reading in readings for letter in reading.letters] == [
+        "column `f`: '1e39' is out of range for FLOAT"
+    ]
+    (reading,) = JsonReader("A", schema).read(io.BytesIO(b'{"f":1.5}\n{"f":1e39}\n'), "a", 100)
+    assert reading.batch.num_rows == 1
 
 
 def test_numbers_for_a_string_column_keep_their_spelling(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json
 
 from millstream.core.types import Int64s
@@ -99,6 +100,8 @@ class JsonReader:
                     return None
             if pa.types.is_decimal(field.type) and not _valid(values):
                 return None
+            if pa.types.is_floating(field.type) and pc.any(pc.is_inf(values)).as_py():
+                return None  # a number that is too large: JSON has none for infinity
             columns.append(values)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 

@@ -55,8 +55,9 @@ class ParquetReader:
             for name, field in zip(names, self.schema, strict=True):
                 values, bad = _each(batch.column(name), field.type)
                 for index in bad:
-                    value = batch.column(name)[index]
-                    wrong.setdefault(index, f"column `{field.name}`: {value} does not fit {type_name(field.type)} exactly")
+                    wrong.setdefault(
+                        index, f"column `{field.name}`: {_why(batch.column(name)[index], field.type)}"
+                    )
                 columns.append(values)
             found = pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=self.schema.names)
             letters = [
@@ -70,7 +71,29 @@ class ParquetReader:
 
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return column if column.type == kind else column.cast(kind)
+    """The values in the declared type; ArrowInvalid where one of them has no counterpart."""
+    if is_text(kind):
+        made = column if column.type == kind else column.cast(kind)
+        made.validate(full=True)  # Arrow reads bytes that are not UTF-8 without a word
+        return made
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
+        # Arrow asks for room for every digit of the integer's type, not of the value.
+        column = column.cast(pa.decimal256(76, kind.scale))
+    return column.cast(kind)
+
+
+def _why(value: pa.Scalar, kind: pa.DataType) -> str:
+    """The reason of a letter about a value that does not fit."""
+    try:
+        return f"{value} does not fit {type_name(kind)} exactly"
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    except (OverflowError, ValueError):  # a time beyond the years of Python
+        return f"{value.value} does not fit {type_name(kind)} exactly"
 
 
 def _each(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:

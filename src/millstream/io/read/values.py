@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.core.types import TIMESTAMP
+from millstream.core.types import TIMESTAMP, outside
 from millstream.core.types import type_name as type_name
 
 Bad = list[tuple[int, str]]
@@ -75,8 +75,25 @@ def _kernel(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_duration(kind):
         return pc.cast(texts, pa.int64()).cast(kind)
     if pa.types.is_timestamp(kind):
-        return pc.cast(texts, TIMESTAMP).cast(kind)
-    return pc.cast(texts, kind)
+        return _dated(pc.cast(texts, TIMESTAMP).cast(kind))
+    if pa.types.is_date(kind):
+        return _dated(pc.cast(texts, kind))
+    values = pc.cast(texts, kind)
+    if pa.types.is_integer(kind):
+        hexadecimal = pc.or_(pc.match_substring(texts, "x"), pc.match_substring(texts, "X"))
+        if pc.any(hexadecimal).as_py():
+            raise pa.ArrowInvalid("Arrow reads hexadecimal digits as an integer")
+    if pa.types.is_floating(kind) and pc.any(pc.is_inf(values)).as_py():
+        digits = pc.match_substring_regex(texts.filter(pc.is_inf(values)), "[0-9]")
+        if pc.any(digits).as_py():
+            raise pa.ArrowInvalid("Arrow reads a number that is too large as infinity")
+    return values
+
+
+def _dated(values: pa.Array) -> pa.Array:
+    if outside(values) is not None:
+        raise pa.ArrowInvalid("Arrow reads the year 0")
+    return values
 
 
 def _bulk(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -85,7 +102,7 @@ def _bulk(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return _kernel(texts, kind)  # all with a zone
     except pa.ArrowInvalid:
-        return pc.cast(texts, pa.timestamp("us")).cast(TIMESTAMP).cast(kind)  # all without: UTC
+        return _dated(pc.cast(texts, pa.timestamp("us")).cast(TIMESTAMP).cast(kind))  # all without: UTC
 
 
 def normal(text: str, kind: pa.DataType) -> str:
@@ -125,6 +142,10 @@ def reason_for(text: str, kind: pa.DataType) -> str:
             return f"{shown} is finer than a microsecond"
     if is_bytes(kind):
         return f"{shown} is not base64"
+    if pa.types.is_floating(kind) and re.fullmatch(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?", text):
+        return f"{shown} is out of range for {name}"
+    if (pa.types.is_timestamp(kind) or pa.types.is_date(kind)) and text.startswith("0000-"):
+        return f"{shown} lies outside the years 1 to 9999"
     return f"{shown} is not a{'n' if name[0] in 'AEIOU' else ''} {name}"
 
 
