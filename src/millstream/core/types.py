@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -22,6 +24,21 @@ HIDDEN = "__"
 
 SEQUENCE = "__seq"
 """The arrival number of a tuple as its source presented it."""
+
+
+class Order(NamedTuple):
+    """A column to sort by; nulls come first in ascending order and last in descending by default."""
+
+    name: str
+    descending: bool = False
+    nulls_first: bool = True
+
+    def text(self, down: str) -> str:
+        """The column, `down` where it descends, and where nulls stand if that is not the default."""
+        words = [self.name, down if self.descending else ""]
+        if self.nulls_first == self.descending:
+            words.append("nulls first" if self.nulls_first else "nulls last")
+        return " ".join(filter(None, words))
 
 
 _NAMES = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from millstream.core.types import HIDDEN, SEQUENCE, is_hidden
+from millstream.core.types import HIDDEN, SEQUENCE, Order, is_hidden
 from millstream.errors import MillstreamError, NameProblem, Place, PlanProblem, UnsupportedProblem
 from millstream.language import place_of
 from millstream.language.statements import CreateView
@@ -288,10 +288,11 @@ def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> N
     return Project(node, tuple(outputs), time)
 
 
-def _order_key(item: exp.Expr, node: Node) -> tuple[str, bool]:
+def _order_key(item: exp.Expr, node: Node) -> Order:
     target = item.this if isinstance(item, exp.Ordered) else item
     if not isinstance(target, exp.Column):
         raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target))
     relation = Relation("", {n: n for n in node.schema.names})
     name = Scope([relation]).column(exp.Column(this=target.this.copy())).name
-    return name, bool(item.args.get("desc"))
+    descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
+    return Order(name, descending, not descending if nulls_first is None else bool(nulls_first))

@@ -107,7 +107,7 @@ def _(node: nodes.Distinct) -> str:
 
 @describe.register
 def _(node: nodes.Sort) -> str:
-    return "sort " + ", ".join(f"{name}{' descending' if down else ''}" for name, down in node.keys)
+    return "sort " + ", ".join(key.text("descending") for key in node.keys)
 
 
 @describe.register

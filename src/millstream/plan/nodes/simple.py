@@ -10,7 +10,7 @@ from itertools import product
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import columns_text, is_axis, is_hidden
+from millstream.core.types import Order, columns_text, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.language import place_of
@@ -156,11 +156,10 @@ class Sort(Unary):
     """Tuples in order, let go as the low-water mark of the first key passes them."""
 
     input: Node
-    keys: tuple[tuple[str, bool], ...]
-    """(column, descending)"""
+    keys: tuple[Order, ...]
 
     def __post_init__(self) -> None:
-        first, descending = self.keys[0]
+        first, descending, _ = self.keys[0]
         if descending or first not in self.input.progressing:
             raise PlanProblem(
                 f"an endless stream can not be sorted by `{first}`",

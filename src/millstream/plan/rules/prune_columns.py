@@ -120,7 +120,7 @@ def _(node: Distinct, needed: Names) -> list[Names]:
 
 @_asks.register
 def _(node: Sort, needed: Names) -> list[Names]:
-    return [needed | {name for name, _ in node.keys}]
+    return [needed | {key.name for key in node.keys}]
 
 
 @singledispatch
