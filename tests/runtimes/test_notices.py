@@ -123,6 +123,28 @@ def test_a_bucket_that_had_no_part_still_waits_after_a_restart(tmp_path: Path) -
     assert hosted.asked(100.6) == {"A": 1.1, "B": 1.1}
 
 
+def test_how_far_a_sink_is_outlives_a_bucket(tmp_path: Path) -> None:
+    """What the sinks of a bucket were promised is part of its state, so a bucket that is rebuilt goes on where it was."""
+    hosted = Hosted(tmp_path / "notices.json")
+    assert hosted.driver.reached(0) == {"window_end": None, "window_start": None}
+    hosted.push("A", 100, (1, 12), (2, 12))
+    assert hosted.driver.reached(0) == {"window_end": None, "window_start": None}
+    hosted.push("B", 100, (3, 13))
+    expected = {"window_end": 20 * SECOND, "window_start": 10 * SECOND}
+    assert hosted.driver.reached(0) == expected
+    for (index, bucket), stage in list(hosted.stages.items()):
+        made = stage.changes(1)
+        assert made is not None
+        again = hosted.stages[index, bucket] = hosted.driver.stage(index, bucket)
+        again.restore([(1, made.data)])
+        assert dict(again._note().delivered) == dict(stage._note().delivered) and bool(again._note().delivered) == (index == 1)
+    hosted.driver = pickle.loads(hosted.data)  # it has to hear of every bucket anew
+    assert hosted.driver.reached(0) == {"window_end": None, "window_start": None}
+    hosted.push("A", 100, (1, 25))
+    hosted.push("B", 100, (3, 26))
+    assert hosted.driver.reached(0) == {"window_end": 30 * SECOND, "window_start": 20 * SECOND}
+
+
 def test_a_notice_that_can_not_be_read_is_none(tmp_path: Path) -> None:
     hosted = Hosted(tmp_path / "notices.json")
     (tmp_path / "notices.json").write_text('{"waits": tr')

@@ -282,6 +282,9 @@ class ToyProgram:
     def noted(self, notes: object) -> None:
         pass
 
+    def reached(self, sink: int) -> dict[str, int | None]:
+        return {}
+
     def enabling(self, streams: object, moving: object, now: int) -> dict[str, int]:
         return {}
 

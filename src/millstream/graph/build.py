@@ -11,7 +11,7 @@ from functools import singledispatchmethod
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import columns_text
+from millstream.core.types import TIMESTAMP, columns_text
 from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
@@ -96,7 +96,8 @@ class GraphBuilder:
                     f"two queries write different columns into sink `{plan.sink.name}`: {both}",
                     hint="declare a sink for each, or CAST and name the columns alike",
                 )
-            self.add(Deliver(schema, plan.sink, number), self.visit(plan.input))
+            progressing = tuple(f.name for f in schema if f.type == TIMESTAMP and f.name in plan.input.progressing)
+            self.add(Deliver(schema, plan.sink, number, progressing), self.visit(plan.input))
         self.shared.update({node: number for node, number in self.known.items() if self._passing(number)})
 
     def _passing(self, number: int) -> bool:

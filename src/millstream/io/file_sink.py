@@ -137,10 +137,22 @@ class FileSink:
             return ParquetFileWriter(self.name, self.staging, schema, stem, epoch, self.rows_per_file)
         return TextFileWriter(self.name, self.staging, self.encoder(schema), stem, epoch)
 
+    def marks(self, marks: Mapping[str, int | None]) -> Part:
+        """What the sink's input promises behind an epoch, to be committed with its other parts."""
+        return Part(self.name, {"files": [], "marks": dict(marks)})
+
     def commit(self, epoch: int, parts: Iterable[Part]) -> None:
         self.begin()
-        self.staging.commit(epoch, [pair for part in parts for pair in part.detail["files"]], {"sink": self.name})
+        details = [part.detail for part in parts]
+        marks = [detail["marks"] for detail in details if "marks" in detail]
+        facts = {"sink": self.name, **({"marks": marks[0]} if marks else {})}
+        self.staging.commit(epoch, [pair for detail in details for pair in detail["files"]], facts)
 
     def finish(self) -> None:
         self.begin()
         self.staging.clean()
+        self.staging.end()
+
+    def shown(self, part: Part, marks: Mapping[str, int | None]) -> None:
+        """Name the complete files of a part that was visible as it grew, with the marks that it led to."""
+        self.staging.record(part.detail["shown"], {"sink": self.name, "marks": dict(marks)})

@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from millstream.errors import SourceProblem
 from millstream.io.contract import DAY, NO_LIMITS, Limits, Position, Reading, Unit
+from millstream.io.epochs import Named, in_order, is_sink
 from millstream.io.history import Entry, History, facts_of, name_of, stretch_of
 from millstream.io.read.base import LineReader, Within
 from millstream.io.read.csv import CsvReader
 from millstream.io.read.parquet import ParquetReader
+from millstream.io.staging import RECORDS
 from millstream.io.stretches import stretches
 
 EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
@@ -100,8 +102,9 @@ def _changed(directory: str) -> int:
 
 
 def _directories(path: str) -> dict[str, int]:
-    """A directory and those below it, each with the time at which a name in it last changed."""
-    return {found: _changed(found) for found, _ in _tree(path)} if os.path.isdir(path) else {}
+    """A directory, those below it and those of its manifests, each with the time at which a name in it last changed."""
+    trees = (_tree(path), _tree(os.path.join(path, RECORDS), frozenset({(0, 0)})))
+    return {found: _changed(found) for tree in trees for found, _ in tree} if os.path.isdir(path) else {}
 
 
 def _visible(name: str) -> bool:
@@ -183,9 +186,17 @@ class FileSource:
     def initial(self) -> Position:
         return {"count": 0, "files": []}
 
-    def _fresh(self, position: Position) -> list[str]:
+    def _fresh(self, position: Position) -> list[Named]:
+        """The files that were not taken yet, in order."""
+        files = {named.name: named for named in self._files()}
+        return [files[name] for name in self.history.untaken(files, position)]
+
+    def _files(self) -> list[Named]:
         skipped = len(self._base)
-        return self.history.untaken((file[skipped:] for file in found_files(self.owner, self.path)), position)
+        names = [file[skipped:] for file in found_files(self.owner, self.path)]
+        if is_sink(self.path):
+            return in_order(self.owner, self.path, names, watch=self.watch)
+        return [Named(name) for name in names]
 
     @property
     def _base(self) -> str:
@@ -213,13 +224,17 @@ class FileSource:
     def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
         """The units beyond a position, with their bytes and tuples: the rest of a file that was begun, then those not taken yet."""
         rest, base = _rest(start), self._base
-        begins = [(name_of(rest), rest)] if rest else []
-        for name, begun in itertools.chain(begins, ((name, None) for name in self._fresh(start))):
-            arrived = _arrived(base + name)
-            facts = {} if arrived is None else {"arrived": arrived}
-            for stretch in stretches(base + name, self.reader, self.limits, begun):
-                entry = [name] if stretch.whole else stretch.entry(name)
-                yield [*entry, facts], stretch.bytes, stretch.tuples
+        begins = [(self._named(name_of(rest)), rest)] if rest else []
+        for file, begun in itertools.chain(begins, ((file, None) for file in self._fresh(start))):
+            arrived = _arrived(base + file.name)
+            facts: dict[str, Any] = {} if arrived is None else {"arrived": arrived}
+            for stretch in stretches(base + file.name, self.reader, self.limits, begun):
+                entry = [file.name] if stretch.whole else stretch.entry(file.name)
+                marks = {} if file.marks is None else {"marks": file.marks if stretch.end >= stretch.size else dict.fromkeys(file.marks)}
+                yield [*entry, facts | marks], stretch.bytes, stretch.tuples
+
+    def _named(self, name: str) -> Named:
+        return next((file for file in self._files() if file.name == name), Named(name))
 
     def units(self, start: Position, end: Position) -> list[Unit]:
         base = self._base

@@ -15,6 +15,11 @@ from millstream.errors import SinkProblem
 
 RECORDS = "_millstream"
 STAGED = "_staged"
+RUN = "run.json"
+OVER = "over.json"
+"""Beside the manifests of a run that writes no more."""
+WHOLE = "whole-"
+"""Begins the manifests of what one process wrote, which has no epochs."""
 
 
 @contextmanager
@@ -72,6 +77,18 @@ class Staging:
             shutil.rmtree(os.path.join(self.directory, STAGED, safe(self.run), str(epoch)), ignore_errors=True)
         return fresh
 
+    def record(self, shown: Sequence[str], facts: Mapping[str, Any]) -> None:
+        """Name files that one process has shown as it wrote them, now that they are complete."""
+        with writing(self.owner, self.directory):
+            number = sum(name.startswith(WHOLE) for name in os.listdir(self.records))
+            save(os.path.join(self.records, f"{WHOLE}{number}.json"), {"files": [[name, name] for name in shown], **facts})
+
+    def end(self) -> None:
+        """Note that this run writes no more, until it claims the directory again."""
+        with writing(self.owner, self.directory):
+            if self.claimed():
+                save(os.path.join(self.records, OVER), {})
+
     def _need(self, staged: Iterable[str]) -> None:
         """What a manifest names must be here: on a cluster a task may have written it to a disk of its own."""
         for short in staged:
@@ -110,13 +127,15 @@ class Staging:
         """Mark the directory as this run's; True when it was already."""
         with writing(self.owner, self.directory):
             if self.claimed():
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.records, OVER))
                 return True
             os.makedirs(self.records, exist_ok=True)
-            save(os.path.join(self.records, "run.json"), {"run": self.run})
+            save(os.path.join(self.records, RUN), {"run": self.run, "commits": True})
             return False
 
     def claimed(self) -> bool:
-        return os.path.exists(os.path.join(self.records, "run.json"))
+        return os.path.exists(os.path.join(self.records, RUN))
 
     def clean(self) -> None:
         """Finish moves that a crash cut short and remove what was abandoned."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -35,6 +35,8 @@ class Deliver(Config):
     input: pa.Schema
     sink: SinkEntry
     number: int
+    progressing: tuple[str, ...] = field(default=(), metadata={"fact": False})
+    """The columns of time on which low-water marks reach the sink."""
 
     @property
     def schema(self) -> pa.Schema:

@@ -54,11 +54,6 @@ class Step:
     """What its tuples promise by themselves, for the gate to judge."""
 
     @property
-    def finished(self) -> Step:
-        """The same, and the unit is done."""
-        return replace(self, done=True)
-
-    @property
     def promises(self) -> bool:
         """It says something of values."""
         return bool(self.closings) or bool(self.remembered) or self.claims is not None
@@ -83,6 +78,13 @@ class Arrivals:
     mark: int = MIN_TIME
 
     def __post_init__(self) -> None:
+        marks = {column.lower(): mark for column, mark in self.unit.detail.get("marks", {}).items()}
+        timed = self.stream.timestamp.kind == "external" and self.stream.timestamp.order != "punctuated"
+        self.recorded = timed and self.stream.time.lower() in marks
+        """True where the source is a sink that recorded how far it was, which counts in place of ORDERED and SLACK."""
+        reached = marks[self.stream.time.lower()] if self.recorded else None
+        self.reached: int = MIN_TIME if reached is None else reached
+        """The mark behind the unit, as far as it was recorded."""
         clauses = self.stream.punctuate
         times = [
             f.name
@@ -170,6 +172,8 @@ class Arrivals:
     def _slack(self) -> int | None:
         """How far behind the latest tuple the mark stays; None when tuples move no mark."""
         timestamp = self.stream.timestamp
+        if self.recorded:
+            return None
         return {"slack": timestamp.slack, "ordered": 0}.get(timestamp.order)
 
     def _marked(self, batch: pa.RecordBatch, keep: Mask, reading: Reading, letters: list[DeadLetter]) -> list[Mask]:
@@ -184,8 +188,12 @@ class Arrivals:
             marked.append(mask)
         return [mask & keep for mask in marked]
 
-    def step(self, done: bool = False) -> Step:
-        return Step(self.unit, self.rows, self.low, self.mark, done)
+    def step(self) -> Step:
+        return Step(self.unit, self.rows, self.low, self.mark)
+
+    def finished(self, step: Step) -> Step:
+        """The last step of the unit, with the mark that its source knows to be reached."""
+        return replace(step, done=True, mark=max(step.mark, self.reached))
 
     def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Internal and latent tuples get their time of entry."""

@@ -105,7 +105,7 @@ def _told(value: Any) -> Any:
     if isinstance(value, pa.Schema):
         return ", ".join(f"{column.name} {column.type}" for column in value)
     if is_dataclass(value):
-        return [type(value).__name__, *(_told(getattr(value, f.name)) for f in fields(value))]
+        return [type(value).__name__, *(_told(getattr(value, f.name)) for f in fields(value) if f.metadata.get("fact", True))]
     if isinstance(value, (list, tuple)):
         return [_told(each) for each in value]
     if isinstance(value, dict):

@@ -24,6 +24,7 @@ from millstream.progress.arrivals import Step
 from millstream.progress.demand import Demand, Outlook, called
 from millstream.progress.ets import enabling_timestamp
 from millstream.progress.gate import Broken
+from millstream.runtime.delivered import sink_marks
 from millstream.runtime.gauges import Totals
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.notices import Notice, Notices
@@ -159,6 +160,11 @@ class HostedProgram:
         """Tuples and groups in the stages' state, and their bytes."""
         return sum(n.held for n in self._notes.values()), sum(n.state_bytes for n in self._notes.values())
 
+    def reached(self, sink: int) -> Mapping[str, int | None]:
+        """The marks of a sink, as far as the buckets have told in this life of the run."""
+        known = {place: dict(note.delivered) for place, note in self._notes.items()}
+        return sink_marks(self.cut.graph, sink, lambda end: [known.get((self.cut.stage_of[end], b)) for b in range(self.buckets)])
+
     def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> dict[str, int]:
         """The enabling timestamps of silent streams that let something go in a bucket, or that a period asks for."""
         notice = self.notices.read()
@@ -242,6 +248,7 @@ class HostedStage:
             due=due,
             marks=marks,
             reached=reached,
+            delivered=tuple((name, self.running.delivered[name]) for name in self.running.delivered),
             state_bytes=self.running.nbytes,
             gauges=executor.take_gauges(),
         )

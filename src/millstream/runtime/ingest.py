@@ -98,7 +98,7 @@ class Ingest:
         if held is None:
             held = self.nothing, arrivals.step(), [], 0
         block, step, letters, rows = held
-        yield self._piece(block, step.finished, letters, rows)
+        yield self._piece(block, arrivals.finished(step), letters, rows)
 
     def _arrivals(self, unit: Unit, entered: int) -> Arrivals:
         limit = None if self.ahead is None else Limit(unit.detail["arrived"], self.ahead)

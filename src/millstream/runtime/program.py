@@ -48,6 +48,8 @@ class Note:
     """The low-water mark that each stream's own tuples have led to."""
     reached: tuple[tuple[str, int], ...] = ()
     """The same with enabling timestamps."""
+    delivered: tuple[tuple[str, int], ...] = ()
+    """What has been promised to sinks here (see `runtime.delivered`)."""
     state_bytes: int = 0
     gauges: tuple[tuple[int, Gauge], ...] = ()
     """What the operators here, by their vertex, have done since the last note."""
@@ -111,6 +113,9 @@ class Program(Protocol):
 
     def noted(self, notes: Sequence[Note]) -> None:
         """In the user's process, after each micro-batch: what the buckets had to say."""
+
+    def reached(self, sink: int) -> Mapping[str, int | None]:
+        """In the user's process: the low-water marks behind all that a sink has got by the last micro-batch, by column."""
 
     def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> Mapping[str, int]:
         """The enabling timestamps that silent streams should make now, while those in `moving` bring tuples; asked by the source."""

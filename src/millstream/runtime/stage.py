@@ -17,6 +17,7 @@ from millstream.operators.promises import Promises
 from millstream.progress.arrivals import Step
 from millstream.progress.gate import Broken, Gate
 from millstream.progress.guard import Guard, reporters
+from millstream.runtime.delivered import deliver
 from millstream.runtime.executor import Executor
 from millstream.state.registers import Registers
 
@@ -60,6 +61,8 @@ class RunningStage:
         own = execution.by_operator(cut.graph)
         self.read_by_number = _read_by_number(members)
         """Producers whose arrival numbers somebody reads, or has read."""
+        self.delivered = Registers(journal=journal)
+        """The low-water marks that each producer has sent to sinks."""
         self.former: dict[int, Registers] = {}
         """By the vertex of their source, what gates knew that have gone."""
         self.executor = Executor(members, self._outlet, self.outlets, execution=execution, strategies=own, journal=journal)
@@ -174,7 +177,7 @@ class RunningStage:
             return
         consumer = self.cut.graph[crossing.consumer]
         if isinstance(consumer.config, Deliver):
-            self.on_result(consumer.config.number, block)
+            self._result(crossing.producer, consumer.config, block)
             return
         self.executor.put(crossing.consumer, crossing.port, block)
 
@@ -183,9 +186,13 @@ class RunningStage:
 
     def _outlet(self, vertex: int, block: Block) -> None:
         for sink in self.sinks.get(vertex, ()):
-            self.on_result(sink.number, block)
+            self._result(vertex, sink, block)
         for crossing in self.leaving.get(vertex, ()):
             self.on_crossing(crossing, block)
+
+    def _result(self, producer: int, sink: Deliver, block: Block) -> None:
+        deliver(self.delivered, producer, sink, block)
+        self.on_result(sink.number, block)
 
     def take_broken(self) -> list[Broken]:
         broken, self.broken = self.broken, []
@@ -211,7 +218,7 @@ class RunningStage:
         """By the names under which a journal keeps them."""
         gates = {f"{GATE}{n} of {self.gates[n].entrance}": self.gates[n].registers for n in sorted(self.gates)}
         gathers = {f"gather {n}": self.gathers[n].registers for n in sorted(self.gathers)}
-        return {**gates, **gathers, **self.executor.state}
+        return {**gates, **gathers, "delivered": self.delivered, **self.executor.state}
 
 
 def _read_by_number(vertices: Iterable[Vertex]) -> set[int]:

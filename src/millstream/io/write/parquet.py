@@ -24,6 +24,7 @@ class ParquetFileWriter:
         self.held: list[pa.RecordBatch] = []
         self.held_rows = self.file_rows = self.rows = 0
         self.files: list[tuple[str, str]] = []
+        self.shown: list[str] = []
         self.full = self.visible = ""
         self.any = False
 
@@ -68,6 +69,7 @@ class ParquetFileWriter:
                 os.fsync(file.fileno())
             if self.epoch is None:
                 os.rename(self.full, os.path.join(self.staging.directory, self.visible))
+                self.shown.append(self.visible)
         self.writer, self.file_rows = None, 0
 
     def flush(self) -> None:
@@ -79,7 +81,7 @@ class ParquetFileWriter:
             with writing(self.staging.owner, self.staging.directory):
                 self._open()
         self._end()
-        return Part(self.sink, {"files": self.files, "rows": self.rows})
+        return Part(self.sink, {"files": self.files, "shown": self.shown, "rows": self.rows})
 
     def abort(self) -> None:
         if self.writer is not None:

@@ -78,8 +78,9 @@ class TextFileWriter:
             self.file.flush()
             os.fsync(self.file.fileno())
             self.file.close()
-        files = [] if self.epoch is None else [(self.short, self.visible)]
-        return Part(self.sink, {"files": files, "rows": self.rows})
+        if self.epoch is None:
+            return Part(self.sink, {"files": [], "shown": [self.visible], "rows": self.rows})
+        return Part(self.sink, {"files": [(self.short, self.visible)], "rows": self.rows})
 
     def abort(self) -> None:
         """Close; what was staged is dropped, what was shown stays."""

@@ -19,9 +19,11 @@ from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
 from millstream.graph.graph import Graph
 from millstream.graph.whole import whole
+from millstream.io import FileSink
 from millstream.io.contract import Sink, Source, Writer
 from millstream.operators.edges import Deliver
 from millstream.progress.demand import Demand, called
+from millstream.runtime.delivered import sink_marks
 from millstream.runtime.gauges import OperatorMetrics
 from millstream.runtime.ingest import Ingest, Piece
 from millstream.runtime.local.feed import Feed
@@ -169,8 +171,11 @@ class LocalRun:
             self.opened[number] = self.opened.get(number, 0) + 1
 
     def _shut(self, number: int) -> None:
-        self.writers.pop(number).close()
-        self.sinks[number].finish()
+        part, sink = self.writers.pop(number).close(), self.sinks[number]
+        if isinstance(sink, FileSink):
+            delivered = {name: self.stage.delivered[name] for name in self.stage.delivered}
+            sink.shown(part, sink_marks(self.graph, number, lambda end: [delivered]))
+        sink.finish()
 
     def run(
         self,

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from millstream.io import FileSink
 from millstream.io.contract import DeadLetter, Part, Writer
 from millstream.runtime.program import Program
 from millstream.runtime.spark import wire
@@ -157,8 +158,11 @@ def commit(program: Program, epoch: int, rows: Iterable[wire.Wire], counter: Cou
     for sink, writer in writers.items():
         parts[sink].append(writer.close())
     counter.letters += len(letters)
+    program.noted(notes)  # before the sinks, which record how far they are
     for number, sink_parts in parts.items():
-        program.sinks[number].commit(epoch, sink_parts)
-    program.noted(notes)
+        target = program.sinks[number]
+        if isinstance(target, FileSink):
+            sink_parts.append(target.marks(program.reached(number)))
+        target.commit(epoch, sink_parts)
     counter.spend(epoch, spent, time.perf_counter() - began)
     return tuple(letters)

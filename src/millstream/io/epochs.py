@@ -1,0 +1,133 @@
+"""A directory that sinks have written, as a stream: in the order of its manifests, with the marks that each epoch led to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from millstream.errors import SourceProblem
+from millstream.io.staging import OVER, RECORDS, RUN, WHOLE
+
+Marks = Mapping[str, int | None]
+"""By the columns that progress: no later row is before that time; None while there is no such time."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one commit of a run showed, in order: pairs (staged, visible)."""
+
+    run: str
+    files: tuple[tuple[str, str], ...]
+    marks: Marks | None
+    """None when the run was of a version that recorded none."""
+    since: int
+    """When the manifest was written; never less than that of the epoch before."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A file of the stream, and the marks that are reached once it is read; None where the clauses of the stream decide."""
+
+    name: str
+    marks: Marks | None = None
+
+
+def is_sink(directory: str) -> bool:
+    return os.path.isdir(os.path.join(directory, RECORDS))
+
+
+def in_order(owner: str, directory: str, names: Iterable[str], *, watch: bool) -> list[Named]:
+    """The files of a sink's directory: those that no manifest names first, then epoch by epoch.
+
+    In a watched directory part files that no manifest names are passed over, because a run may be writing them. A run of a version
+    that kept no manifest of what one process wrote is an exception.
+    """
+    there, runs = list(names), _runs(os.path.join(directory, RECORDS))
+    epochs = sorted((epoch for run in runs for epoch in _epochs(run)), key=lambda epoch: epoch.since)
+    told = {visible for epoch in epochs for _, visible in epoch.files}
+    commits = bool(epochs) or any(_record(os.path.join(run, RUN)).get("commits") for run in runs)
+    first = [name for name in there if name not in told and not (watch and commits and name.startswith("part-"))]
+    found = [Named(name) for name in first]
+    have, waits = set(there), set[str]()
+    for epoch, marks in _with_marks(epochs, {os.path.basename(run) for run in runs if not os.path.exists(os.path.join(run, OVER))}, watch):
+        if epoch.run in waits or any(os.path.exists(os.path.join(directory, s)) for s, v in epoch.files if v not in have and s != v):
+            if not watch:
+                hint = "go on with that run, or start it again with its checkpoint"
+                raise SourceProblem(f"{owner}: a run was stopped while it showed its results in {directory}", hint=hint)
+            waits.add(epoch.run)
+            continue
+        files = [visible for _, visible in epoch.files if visible in have]
+        nothing = None if epoch.marks is None else dict.fromkeys(epoch.marks)
+        found += [Named(name, marks if number == len(files) else nothing) for number, name in enumerate(files, 1)]
+    return found
+
+
+def _with_marks(epochs: list[Epoch], writing: set[str], watch: bool) -> Iterator[tuple[Epoch, Marks | None]]:
+    """Each epoch with what is reached behind it: the least of its run and of all others that have more to show, or may have."""
+    left = Counter(epoch.run for epoch in epochs)
+    reached: dict[str, Marks | None] = {}
+    for epoch in epochs:
+        left[epoch.run] -= 1
+        reached[epoch.run] = epoch.marks
+        if epoch.marks is None:
+            yield epoch, None
+            continue
+        others = [run for run in left if run != epoch.run and (left[run] or (watch and run in writing))]
+        counted = [epoch.marks, *(marks for run in others if (marks := reached.get(run, {})) is not None)]
+        yield epoch, {column: _least([marks.get(column) for marks in counted]) for column in epoch.marks}
+
+
+def _least(marks: list[int | None]) -> int | None:
+    known = [mark for mark in marks if mark is not None]
+    return min(known) if len(known) == len(marks) else None
+
+
+def _runs(records: str) -> list[str]:
+    return sorted(entry.path for entry in _scan(records) if entry.is_dir())
+
+
+def _epochs(run: str) -> Iterator[Epoch]:
+    """The epochs of one run; those of one process are its ends."""
+    found: list[tuple[int, os.DirEntry[str]]] = []
+    for entry in _scan(run):
+        number = entry.name.removesuffix(".json").removeprefix(WHOLE)
+        if entry.name.endswith(".json") and number.isdigit():
+            found.append((int(number), entry))
+    since = 0
+    for _, entry in sorted(found, key=lambda pair: pair[0]):
+        stat = entry.stat()
+        since = max(since, stat.st_mtime_ns)
+        manifest = _manifest(entry.path, stat.st_mtime_ns, stat.st_ino)
+        files = tuple((staged, visible) for staged, visible in manifest["files"])
+        yield Epoch(os.path.basename(run), files, manifest.get("marks"), since)
+
+
+@lru_cache(maxsize=65_536)
+def _manifest(path: str, changed: int, inode: int) -> dict[str, Any]:
+    """A manifest never changes; one of another time is another."""
+    return _record(path)
+
+
+def _record(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+            return found
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise SourceProblem(f"can not read the manifest {path}: {why}", hint="restore it from a copy") from error
+
+
+def _scan(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
