@@ -25,16 +25,23 @@ STAGES = 8
 
 
 class Host:
-    """Runs one program to its end; chance decides how units fall into micro-batches and when state is written and read."""
+    """Runs one program to its end, or over streams without one; chance decides how units fall into micro-batches and when state
+    is written and read.
 
-    def __init__(self, launch: Launch, buckets: int, chance: random.Random) -> None:
+    With a file for `notes` silent streams make enabling timestamps, by the clock that `run` is given.
+    """
+
+    def __init__(self, launch: Launch, buckets: int, chance: random.Random, notes: str = "") -> None:
         sources = tuple((v.config.stream.name, launch.sources[v.config.stream.name]) for v in launch.graph.sources)  # type: ignore[attr-defined]
         batch, execution = launch.settings.get("execution.batch"), Execution.of(launch.settings)
-        program = HostedProgram(cut(launch.graph), sources, (), buckets, batch, execution=execution, least_stages=STAGES)
+        program = HostedProgram(cut(launch.graph), sources, (), buckets, batch, "", notes, execution, STAGES)
         self.program: HostedProgram = pickle.loads(pickle.dumps(program))
         self.launch = launch
         self.taken = {name: 0 for name, _ in sources}
         """Units of each stream."""
+        self.enabled: dict[str, int | None] = {name: None for name, _ in sources}
+        """The last enabling timestamp of each stream."""
+        self.arrived = 0
         self.chance = chance
         self.stages: dict[Place, HostedStage] = {}
         self.elsewhere: dict[Place, HostedStage] = {}
@@ -74,9 +81,9 @@ class Host:
     def _units(self, name: str) -> list[Any]:
         source = dict(self.program.sources)[name]
         start = source.initial()
-        return [*source.units(start, source.latest(start, None)), None]
+        return [*source.units(start, source.latest(start, None)), *([None] if source.bounded else [])]
 
-    def run(self, between: Callable[[], None] = lambda: None, at_least: int = 0) -> None:
+    def run(self, between: Callable[[], None] = lambda: None, at_least: int = 0, now: int = 0) -> None:
         """Something may happen `between` any two micro-batches, of which there are at least so many."""
         for number in itertools.count():
             between()
@@ -87,12 +94,22 @@ class Host:
             for name, units in waiting.items():
                 stream, taken = self._stream(name), self.taken[name]
                 for unit in units[taken : taken + self.chance.randint(0, 3)]:
-                    made = self.program.mark(stream, len(units) - 1, None) if unit is None else self.program.ingest(stream, unit, 0)
+                    made = self.program.mark(stream, len(units) - 1, None) if unit is None else self.program.ingest(stream, unit, now)
                     outcomes += list(made)
                     self.taken[name] += 1
+                    self.arrived = now
+            self.micro_batch(outcomes)
+        while outcomes := self._enabling(now):
             self.micro_batch(outcomes)
         for writer in self.writers.values():
             writer.close()
+
+    def _enabling(self, now: int) -> list[Outcome]:
+        """The enabling timestamps that silent streams make at this time, as `runtime/spark/source.py` makes them."""
+        states = {name: {"mark": mark, "arrived": self.arrived, "ended": False} for name, mark in self.enabled.items()}
+        made = self.program.enabling(states, set(), now) if self.program.notes_path else {}
+        self.enabled |= made
+        return [o for name, mark in made.items() for o in self.program.mark(self._stream(name), self.taken[name], mark)]
 
     def micro_batch(self, outcomes: list[Outcome], everyone: bool = False) -> None:
         for index in range(self.program.stages):
@@ -137,6 +154,7 @@ class Host:
         return self.stages[place]
 
     def _deliver(self, outcomes: list[Outcome]) -> None:
+        self.program.noted([outcome.note for outcome in outcomes if outcome.note is not None])
         for outcome in outcomes:
             self.launch.letters.put(list(outcome.letters))
             for sink, block in outcome.results:

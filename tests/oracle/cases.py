@@ -49,6 +49,8 @@ class Case:
     algorithm: str = "auto"
     tree: str = "auto"
     trial: int = 8192
+    families: tuple[str, ...] = ()
+    """The family of each query."""
 
     def __str__(self) -> str:
         parts = (
@@ -87,9 +89,9 @@ class Case:
         tables: dict[str, pa.Table] = {"T": TABLE}
         for stream in self.streams:
             tables[stream.name] = stream.arrived()[0]
-            kept = stream.arrived()[0]
-            numbers = [n for n, row in enumerate(stream.rows) if any(row is r for r in _kept(stream))]
-            tables[f"{stream.name}_numbered"] = kept.append_column("number", pa.array(numbers, pa.int64()))
+            kept = {id(row) for row in stream.tuples()}
+            numbers = [n for n, row in enumerate(stream.rows) if id(row) in kept]
+            tables[f"{stream.name}_numbered"] = tables[stream.name].append_column("number", pa.array(numbers, pa.int64()))
         return duck.answer(tables, self.queries[number].duck, queries.views([s.name for s in self.streams]))
 
     def refused(self) -> Counter[str]:
@@ -97,18 +99,26 @@ class Case:
         return Counter({s.name: len(s.arrived()[1]) for s in self.streams if s.arrived()[1]})
 
     def check(self, result: Result, letters: bool = True) -> None:
-        for number, query in enumerate(self.queries):
+        for number in range(len(self.queries)):
             ours = duck.rows_of(result.tables[f"Out{number}"])
             found = duck.difference(ours, self.expected(number))
             assert found is None, f"{self}\nquery {number}: {found}"
-            if query.ordered is not None:
-                times = [row[result.tables[f"Out{number}"].schema.names.index(query.ordered)] for row in ours]
-                assert times == sorted(times), f"{self}\nnot in order: {times}"
+        self.check_order(result)
         if letters:
-            read = {n.stream.name.lower() for plan in self.pipeline().queries for n in plan.walk() if isinstance(n, Scan)}
-            found_letters = Counter(letter.stream for letter in result.letters)
-            wanted = Counter({k: v for k, v in self.refused().items() if k.lower() in read})
-            assert found_letters == wanted, f"{self}\nletters {found_letters}, expected {wanted}: {result.letters[:5]}"
+            self.check_letters(result)
+
+    def check_order(self, result: Result) -> None:
+        for number, query in enumerate(self.queries):
+            if query.ordered is not None:
+                times = result.tables[f"Out{number}"].column(query.ordered).to_pylist()
+                assert times == sorted(times), f"{self}\nnot in order: {times}"
+
+    def check_letters(self, result: Result) -> None:
+        """Each tuple that must become a letter, of the streams that are read, has become one."""
+        read = {n.stream.name.lower() for plan in self.pipeline().queries for n in plan.walk() if isinstance(n, Scan)}
+        found_letters = Counter(letter.stream for letter in result.letters)
+        wanted = Counter({k: v for k, v in self.refused().items() if k.lower() in read})
+        assert found_letters == wanted, f"{self}\nletters {found_letters}, expected {wanted}: {result.letters[:5]}"
 
     @property
     def forgets(self) -> bool:
@@ -130,11 +140,6 @@ class Case:
         return result
 
 
-def _kept(stream: StreamSpec) -> list[dict[str, Any]]:
-    refused = stream.arrived()[1]
-    return [row for row in stream.rows if row["kind"] not in stream.punctuations and not any(row is r for r in refused)]
-
-
 NEVER = 1000 * 86_400 * SECOND
 
 
@@ -143,7 +148,7 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     base = None if r.random() < 0.1 else r.choice([0, -20_000_000, 1_700_000_000_000_000])
     late = r.random() < 0.3 if late is None else late
     names = list("ABC"[: r.choice([1, 2, 3])])
-    made = [FAMILIES[family](r, names)]
+    made, families = [FAMILIES[family](r, names)], [family]
     # A join of three does not take columns that are equal for one where they may look different: 0.0 and -0.0, or in type.
     floats = [] if " AS c" in made[0].ours else ["DOUBLE"]
     key = r.choice(["BIGINT", "STRING", "INT", "DECIMAL(12,0)", *floats]) if closing else None
@@ -156,8 +161,9 @@ def make_case(r: random.Random, family: str, late: bool | None = None) -> Case:
     if r.random() < 0.2 and not closing and family != "scan":
         other = r.choice([f for f in FAMILIES if f not in ("closed", "punctuated")])
         made.append(FAMILIES[other](r, names))
+        families.append(other)
     cuts = r.choice([1, 2, 7, 1 << 16]), r.choice([1, 1, 2, 3, 7]), r.choice([0, 0, 1, 3])
     execution = r.choice(list(STRATEGIES)), r.choice(["out-of-order", "in-order"]), r.choice(["tuples", "arcs"])
     algorithm = r.choice(["auto", "auto", "window", "punctuated", "punctuated-window"])
     tree = r.choice(["auto", "written", "right-deep", "bushy", "m-join", "eddy"])
-    return Case(streams, tuple(made), *cuts, *execution, algorithm, tree, r.choice([0, 0, 3, 8192]))
+    return Case(streams, tuple(made), *cuts, *execution, algorithm, tree, r.choice([0, 0, 3, 8192]), tuple(families))

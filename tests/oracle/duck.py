@@ -32,9 +32,17 @@ def rows_of(table: pa.Table) -> list[Row]:
 
 def difference(ours: list[Row], theirs: list[Row]) -> str | None:
     """None when both multisets are equal: floats to a relative 1e-9, everything else exactly."""
+    many, few = unequal(ours, theirs)
+    if not many and not few:
+        return None
+    return f"{len(ours)} tuples, expected {len(theirs)}; too many: {many[:5]}; too few: {few[:5]}"
+
+
+def unequal(ours: list[Row], theirs: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows of each multiset that the other does not have."""
     left, right = sorted(ours, key=_order), sorted(theirs, key=_order)
     if len(left) == len(right) and all(map(_same_row, left, right)):
-        return None
+        return [], []
     spare = list(right)
     missing = []
     for row in left:
@@ -43,9 +51,7 @@ def difference(ours: list[Row], theirs: list[Row]) -> str | None:
             missing.append(row)
         else:
             del spare[found]
-    if not missing and not spare:
-        return None
-    return f"{len(left)} tuples, expected {len(right)}; too many: {missing[:5]}; too few: {spare[:5]}"
+    return missing, spare
 
 
 def _zoneless(table: pa.Table) -> pa.Table:

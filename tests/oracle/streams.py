@@ -79,6 +79,11 @@ class StreamSpec:
             arrays.append(array.view(f.type) if f.name == "ts" else array.cast(f.type))
         return pa.table(arrays, schema=self.schema)
 
+    def tuples(self) -> list[dict[str, Any]]:
+        """The rows that are tuples and become no letters."""
+        refused = self.arrived()[1]
+        return [row for row in self.rows if row["kind"] not in self.punctuations and not any(row is r for r in refused)]
+
     def arrived(self) -> tuple[pa.Table, list[dict[str, Any]]]:
         """The tuples that count, and those that are late or have no usable time (paper 004, section 3, in a loop)."""
         mark = None

@@ -1,0 +1,76 @@
+"""Random queries answer while their streams run: without an end of the streams each row is out, and no state is left."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.cases import FAMILIES, Case
+from tests.oracle.liveness import check, live, make_live
+from tests.oracle.queries import Query, expanded
+from tests.oracle.streams import StreamSpec
+from tests.oracle.test_found import row
+
+EXAMPLES = max(1, settings.default.max_examples // 8)
+SEEDS = st.integers(0, 2**63)
+ANSWERED = [family for family in FAMILIES if family not in ("nested", "calendar", "joined")]
+
+
+@pytest.mark.parametrize("family", ANSWERED)
+@settings(max_examples=EXAMPLES)
+@given(seed=SEEDS)
+def test_each_row_is_out_before_the_end_in_one_process(family: str, seed: int) -> None:
+    case = make_live(random.Random(seed), family)
+    check(case, live(case))
+
+
+@pytest.mark.parametrize("family", ANSWERED)
+@settings(max_examples=max(1, EXAMPLES // 3))
+@given(seed=SEEDS, buckets=st.sampled_from([1, 2, 3, 5]))
+def test_each_row_is_out_before_the_end_over_buckets(family: str, seed: int, buckets: int) -> None:
+    chance = random.Random(seed)
+    case = make_live(chance, family)
+    check(case, live(case, buckets=buckets, chance=chance))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("family", ANSWERED)
+@settings(max_examples=10 * EXAMPLES)
+@given(seed=SEEDS, buckets=st.sampled_from([0, 0, 0, 1, 2, 3, 5]))
+def test_each_row_is_out_before_the_end_thorough(family: str, seed: int, buckets: int) -> None:
+    chance = random.Random(seed)
+    case = make_live(chance, family)
+    check(case, live(case, buckets=buckets, chance=chance))
+
+
+COUNT = "SELECT k AS k, count(*) AS n FROM A GROUP BY k"
+ROWS = "SELECT count(*) AS n FROM A [ROWS 2]"
+FULL = f"SELECT count(*) AS n, window_start, window_end FROM {expanded('A_numbered', 2, 2, 'number', times=False)} GROUP BY ALL"
+EXCEPTIONS = {
+    "rows": Case((StreamSpec("A", rows=(row(1), row(2), row(3))),), (Query(ROWS, FULL),), families=("rows",)),
+    "cluster": Case((StreamSpec("A", declared=("clustered",), rows=(row(1, 1), row(2, 2))),), (Query(COUNT, COUNT),), families=("closed",)),
+    "null": Case((StreamSpec("A", declared=("unique",), rows=(row(1, None), row(2, 2))),), (Query(COUNT, COUNT),), families=("closed",)),
+}
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_what_is_excepted_waits_and_nothing_else_does(name: str) -> None:
+    case = EXCEPTIONS[name]
+    result = live(case)
+    assert len(result.rows()) == len(case.expected(0)) - 1
+    assert result.status.state_rows == 1
+    check(case, result)
+    with patch("tests.oracle.liveness.EXCEPTED", ()), pytest.raises(AssertionError, match="1 of 2 rows are not out"):
+        check(case, result)
+    other = replace(result, tables={"Out0": result.tables["Out0"].slice(1)})
+    with pytest.raises(AssertionError, match="rows are not out"):
+        check(case, other)
+    more = replace(result, status=replace(result.status, state_rows=2))
+    with pytest.raises(AssertionError, match="2 tuples and groups are held, 1 may be"):
+        check(case, more)
