@@ -169,8 +169,12 @@ class Pipeline:
     def builder(self, read: Callable[[Table], pa.Table] | None = None) -> GraphBuilder:
         """With the graph of all queries, ready for more."""
         if not self.queries:
-            raise PlanProblem("there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
-        builder = GraphBuilder(lambda node: rows_of(node, read or _read), self.in_order, Joins.of(self.settings))
+            raise PlanProblem(
+                "there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream"
+            )
+        builder = GraphBuilder(
+            lambda node: rows_of(node, read or _read), self.in_order, Joins.of(self.settings)
+        )
         builder.insert(self.plans())
         return builder
 

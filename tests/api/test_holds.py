@@ -44,8 +44,13 @@ def test_two_sinks_of_one_run_are_told_apart_by_name(tmp_path: Path) -> None:
     session.sql(f"CREATE STREAM S (a BIGINT) WITH (path = '{tmp_path}/in.csv');")
     session.sql(f"CREATE SINK Out WITH (path = '{tmp_path}/out'); INSERT INTO Out SELECT a FROM S;")
     launch = session.prepare()
-    text = f"CREATE SINK More WITH (path = '{tmp_path}/out', mode = 'append'); INSERT INTO More SELECT a FROM S;"
-    with pytest.raises(SinkProblem, match=f"the sinks Out and More both write to {tmp_path}/out; give sink More a path of its own"):
+    text = (
+        f"CREATE SINK More WITH (path = '{tmp_path}/out', mode = 'append'); INSERT INTO More SELECT a FROM S;"
+    )
+    with pytest.raises(
+        SinkProblem,
+        match=f"the sinks Out and More both write to {tmp_path}/out; give sink More a path of its own",
+    ):
         launch.change(text)
     launch.change(text.replace("/out'", "/more'"))
     launch.close()

@@ -1,4 +1,4 @@
-"""A secret option of a connector reaches no file of a checkpoint and no message, and may be another one in the next life of a run."""
+"""A secret option reaches no file of a checkpoint and no message, and may be another one in the next life."""
 
 from __future__ import annotations
 
@@ -42,8 +42,11 @@ def connector(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stream(place: str, name: str = "S", password: str = "'${PW}'") -> str:
-    options = f"connector = 'locked', path = '{place}/in', format = 'csv', watch = true, user = '${{USER_NAME}}', password = {password}"
-    return f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS NONE WITH ({options});\n"
+    options = f"connector = 'locked', path = '{place}/in', format = 'csv', watch = true"
+    options += f", user = '${{USER_NAME}}', password = {password}"
+    return (
+        f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED ETS NONE WITH ({options});\n"
+    )
 
 
 def query(place: str, sink: str, of: str = "S") -> str:
@@ -64,7 +67,7 @@ def test_all_but_secrets_is_filled_in() -> None:
 def test_a_secret_that_is_written_out_is_refused_where_it_is_to_be_kept() -> None:
     with pytest.raises(ms.MillstreamError) as refused:
         settled(stream("x", password=f"'{FIRST}'"), {}, "c.sql", secrets)
-    said = "the option `password` is secret and written out; write password = '${NAME}' and set NAME in the environment"
+    said = "the option `password` is secret and written out; write password = '${NAME}' and set NAME in"
     assert said in str(refused.value) and FIRST not in str(refused.value)
 
 
@@ -75,7 +78,9 @@ def test_facts_leave_secrets_out(monkeypatch: pytest.MonkeyPatch) -> None:
         return Facts.of(pipeline.sketched())
 
     before = facts()
-    assert "user = ann" in before.lines["the source of stream S"] and FIRST not in json.dumps(dict(before.lines))
+    assert "user = ann" in before.lines["the source of stream S"] and FIRST not in json.dumps(
+        dict(before.lines)
+    )
     monkeypatch.setenv("PW", SECOND)
     assert facts() == before
     monkeypatch.setenv("USER_NAME", "bob")
@@ -104,7 +109,7 @@ def until(condition: Callable[[], object], seconds: float = 90) -> None:
 def test_a_secret_is_nowhere_in_what_a_run_on_spark_leaves(
     spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Also not that of a stream that a change has brought, nor a wrong change that writes one out; `--set` wins over the environment."""
+    """Nor is that of a stream that a change has brought, or one that a wrong change writes out."""
     from millstream.cli.metrics import Metrics
 
     (tmp_path / "in").mkdir()
@@ -130,7 +135,9 @@ def test_a_secret_is_nowhere_in_what_a_run_on_spark_leaves(
             if done():
                 stop.set()
 
-        record.close(session.run(checkpoint=f"{place}/checkpoint", stop=stop, control=control, on_status=told))
+        record.close(
+            session.run(checkpoint=f"{place}/checkpoint", stop=stop, control=control, on_status=told)
+        )
 
     live(FIRST, lambda: rows("more") == 1 and len(said) == 2)
     (tmp_path / "in" / "1.csv").write_text("k,ts\n2,2026-01-01 12:00:01\n")

@@ -1,4 +1,4 @@
-"""A run that is refused leaves nothing behind, and `explain` refuses it too where no data is needed to tell."""
+"""A run that is refused leaves nothing behind, and `explain` refuses it where no data is needed to tell."""
 
 from __future__ import annotations
 
@@ -19,32 +19,52 @@ def tree(directory: Path) -> list[str]:
 
 
 DECLARED = {
-    "an unknown option of a stream": (STREAM.replace("format =", "formad ="), "no option `formad` in stream Bid; did you mean `format`?"),
-    "an unknown option of a sink": (SINK.replace("format =", "formad ="), "no option `formad` in sink Out; did you mean `format`?"),
-    "an unknown option of a table": (TABLE.replace("(path", "(formad = 'csv', path") + MORE + JOINED, "no option `formad` in table Item"),
+    "an unknown option of a stream": (
+        STREAM.replace("format =", "formad ="),
+        "no option `formad` in stream Bid; did you mean `format`?",
+    ),
+    "an unknown option of a sink": (
+        SINK.replace("format =", "formad ="),
+        "no option `formad` in sink Out; did you mean `format`?",
+    ),
+    "an unknown option of a table": (
+        TABLE.replace("(path", "(formad = 'csv', path") + MORE + JOINED,
+        "no option `formad` in table Item",
+    ),
     "an unknown connector": (SINK.replace("'file'", "'kafka'"), "no connector `kafka` in sink Out"),
     "two sinks with one path": (
         MORE.replace("'deep/more'", "'out'") + TO_MORE,
-        "the sinks More and Out both write to {place}/out; give sink Out a path of its own, or insert both queries into one sink",
+        "the sinks More and Out both write to {place}/out; give sink Out a path of its own, or insert both "
+        "queries into one sink",
     ),
     "two sinks that append, with one path": (
-        SINK.replace("'out'", "'out', mode = 'append'") + MORE.replace("'deep/more'", "'out', mode = 'append'") + TO_MORE,
+        SINK.replace("'out'", "'out', mode = 'append'")
+        + MORE.replace("'deep/more'", "'out', mode = 'append'")
+        + TO_MORE,
         "the sinks More and Out both write to {place}/out; ",
     ),
     "one sink within another": (
         MORE.replace("'deep/more'", "'out/more'") + TO_MORE,
         "the sinks More and Out write into one another: {place}/out/more and {place}/out; ",
     ),
-    "a sink where the dead letters go": ("SET dead_letters.path = 'out';", "sink Out and the dead letters both write to {place}/out; "),
+    "a sink where the dead letters go": (
+        "SET dead_letters.path = 'out';",
+        "sink Out and the dead letters both write to {place}/out; ",
+    ),
     "a sink where a stream reads": (
-        SINK.replace("'out'", "'bids/out'"), "sink Out would write into {place}/bids/out, where stream Bid reads",
+        SINK.replace("'out'", "'bids/out'"),
+        "sink Out would write into {place}/bids/out, where stream Bid reads",
     ),
     "a format that cannot hold a type": (
-        SINK.replace("'jsonl'", "'text'"), "sink Out: format 'text' holds one column, not ",
+        SINK.replace("'jsonl'", "'text'"),
+        "sink Out: format 'text' holds one column, not ",
     ),
     "a scheme": (SINK.replace("'out'", "'s3://bucket/out'"), "the scheme `s3` is not supported"),
-    "an operator that is not there": ("SET execution.breaks = '17 -> 18';", "there is no buffer from #17 to #18"),
-}  # fmt: skip
+    "an operator that is not there": (
+        "SET execution.breaks = '17 -> 18';",
+        "there is no buffer from #17 to #18",
+    ),
+}
 
 
 def pipeline(text: str) -> str:
@@ -71,7 +91,14 @@ def test_explain_refuses_what_run_refuses(command: Command, name: str) -> None:
 
 def test_explain_needs_no_data(command: Command) -> None:
     """Also not where only the files tell the format."""
-    text = STREAM.replace("format = 'csv', ", "") + TABLE.replace("items.csv", "items") + SINK + MORE + QUERY + JOINED
+    text = (
+        STREAM.replace("format = 'csv', ", "")
+        + TABLE.replace("items.csv", "items")
+        + SINK
+        + MORE
+        + QUERY
+        + JOINED
+    )
     done = command("explain", command.pipeline(text, bids=None))
     assert (done.code, done.err) == (0, "")
     assert tree(command.directory) == ["pipeline.sql"]
@@ -80,19 +107,40 @@ def test_explain_needs_no_data(command: Command) -> None:
 def test_an_explained_query_needs_no_sink(command: Command) -> None:
     done = command("explain", command.pipeline(STREAM + "EXPLAIN SELECT auction FROM Bid;", bids=None))
     assert (done.code, done.err) == (0, "")
-    done = command("explain", command.pipeline(STREAM.replace("watch", "wach") + "EXPLAIN SELECT auction FROM Bid;", bids=None))
+    done = command(
+        "explain",
+        command.pipeline(STREAM.replace("watch", "wach") + "EXPLAIN SELECT auction FROM Bid;", bids=None),
+    )
     assert done.code == 0
 
 
 REFUSED = {
-    "a source that is not there": (STREAM.replace("'bids'", "'nowhere'"), (), "there is no file or directory"),
-    "a second sink that is in use": (MORE + TO_MORE, ("mkdir", "deep/more/precious"), "exists and is not empty"),
-    "no directory of changes": ("", ("--control", "nowhere"), "there is no directory nowhere to take changes from"),
-    "metrics that cannot be written": ("", ("--metrics", "no/such/place"), "can not write the metrics to no/such/place"),
-    "a socket at which nobody answers": (
-        STREAM.replace("'file', format = 'csv', path = 'bids'", "'socket', port = 1"), (), "can not connect to 127.0.0.1:1",
+    "a source that is not there": (
+        STREAM.replace("'bids'", "'nowhere'"),
+        (),
+        "there is no file or directory",
     ),
-}  # fmt: skip
+    "a second sink that is in use": (
+        MORE + TO_MORE,
+        ("mkdir", "deep/more/precious"),
+        "exists and is not empty",
+    ),
+    "no directory of changes": (
+        "",
+        ("--control", "nowhere"),
+        "there is no directory nowhere to take changes from",
+    ),
+    "metrics that cannot be written": (
+        "",
+        ("--metrics", "no/such/place"),
+        "can not write the metrics to no/such/place",
+    ),
+    "a socket at which nobody answers": (
+        STREAM.replace("'file', format = 'csv', path = 'bids'", "'socket', port = 1"),
+        (),
+        "can not connect to 127.0.0.1:1",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

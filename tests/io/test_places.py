@@ -10,7 +10,7 @@ import pytest
 import millstream as ms
 from millstream.io.places import local_path, scheme_of
 
-STREAM = "CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = '{source}', format = 'jsonl');\n"
+STREAM = "CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts WITH (path = '{source}', format = 'jsonl');\n"
 TABLE = "CREATE TABLE T (k INT, name STRING) WITH (path = '{table}', format = 'jsonl');\n"
 SINK = "CREATE SINK Out WITH (path = '{sink}');\n"
 QUERY = "INSERT INTO Out SELECT A.k, T.name FROM A JOIN T ON A.k = T.k;\n"
@@ -34,7 +34,14 @@ def text(**paths: str) -> str:
 
 
 ROLES = [("source", "stream A"), ("table", "table T"), ("sink", "sink Out"), ("letters", "dead_letters.path")]
-ADDRESSES = ["s3://bucket/x", "S3A://bucket/x", "hdfs://host:9000/x", "gs://b/x.csv", "https://host/x", " s3:/x"]
+ADDRESSES = [
+    "s3://bucket/x",
+    "S3A://bucket/x",
+    "hdfs://host:9000/x",
+    "gs://b/x.csv",
+    "https://host/x",
+    " s3:/x",
+]
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -46,7 +53,9 @@ def test_a_scheme_is_refused_by_name(place: Path, address: str, role: str, owner
     with pytest.raises(ms.MillstreamError) as refused:
         session.run()
     scheme = address.strip().partition(":")[0]
-    assert f"the scheme `{scheme}` is not supported; give a path that is local or mounted" in str(refused.value)
+    assert f"the scheme `{scheme}` is not supported; give a path that is local or mounted" in str(
+        refused.value
+    )
     assert owner in str(refused.value)
     assert sorted(os.listdir(place)) == before
 
@@ -61,5 +70,7 @@ def test_every_spelling_of_a_local_path(place: Path, spelling: str) -> None:
 
 
 def test_names_that_look_like_schemes_are_names() -> None:
-    assert [scheme_of(path) for path in ("12:00/x", "a b:/x", "x", "/s3:/x", "file:///x", "C:x")] == [None] * 6
+    assert [scheme_of(path) for path in ("12:00/x", "a b:/x", "x", "/s3:/x", "file:///x", "C:x")] == [
+        None
+    ] * 6
     assert local_path("file:///x//y") == "/x/y"

@@ -291,7 +291,9 @@ def test_damaged_state_never_gives_a_wrong_answer(
         ("hdfs://no.such.host.invalid:1/bids", "no.such.host.invalid"),
     ],
 )
-def test_an_address_that_spark_cannot_use_is_refused_with_its_reason(spark: object, place: Path, address: str, why: str) -> None:
+def test_an_address_that_spark_cannot_use_is_refused_with_its_reason(
+    spark: object, place: Path, address: str, why: str
+) -> None:
     """Nothing is written before: the sink of this run is a new one."""
     before = sorted(file.name for file in place.iterdir())
     with pytest.raises(SetupProblem) as refused:

@@ -15,7 +15,7 @@ EVERY = 1.0
 
 
 class Metrics:
-    """A JSON object a line: one per micro-batch on Spark, one a second in one process, and the last when the run is over.
+    """JSON objects, one a line: one per micro-batch on Spark, one a second in one process, and a last one.
 
     The file is made with the first line.
     """
@@ -23,7 +23,9 @@ class Metrics:
     def __init__(self, path: Path | None) -> None:
         self.path, self.file, self.last = path, cast("TextIO | None", None), Status()
         if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise self._refused("No such file or directory" if not path.parent.exists() else "Permission denied")
+            raise self._refused(
+                "No such file or directory" if not path.parent.exists() else "Permission denied"
+            )
         if path is not None and path.is_dir():
             raise self._refused("Is a directory")
 

@@ -26,5 +26,8 @@ def local_path(path: str) -> str:
 def need_local(path: str, wrong: Callable[[str, str], MillstreamError]) -> str:
     """The absolute path; `wrong(message, hint)` makes the error of a path with another scheme."""
     if (scheme := scheme_of(path)) is not None:
-        raise wrong(f"'{path}' is not local: the scheme `{scheme}` is not supported", "give a path that is local or mounted")
+        raise wrong(
+            f"'{path}' is not local: the scheme `{scheme}` is not supported",
+            "give a path that is local or mounted",
+        )
     return local_path(path)

@@ -25,7 +25,10 @@ FileReader: TypeAlias = LineReader | ParquetReader
 
 
 def without_files(options: Mapping[str, str]) -> dict[str, str]:
-    """Options that can be checked where there are no files: a format that only these tell is taken for CSV, which has every option."""
+    """Options that can be checked where there are no files.
+
+    A format that only the files tell is taken for CSV, which has every option.
+    """
     told = "format" in options or "path" not in options or guess_format(options["path"], []) is not None
     return dict(options) if told else {**options, "format": "csv"}
 

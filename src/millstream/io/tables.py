@@ -12,7 +12,9 @@ from millstream.io.options import Options
 from millstream.io.readers import FileReader, file_reader
 
 
-def open_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> tuple[Options, str, FileReader]:
+def open_table(
+    name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None
+) -> tuple[Options, str, FileReader]:
     """The options, the path and the reader of a table."""
     o = table_options(name, options, place)
     path = o.path()
@@ -21,8 +23,10 @@ def open_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: 
     return o, path, reader
 
 
-def read_table(name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None) -> pa.Table:
-    """All tuples; a broken one is an error, because a table has no dead letters and a join with half of it would be wrong."""
+def read_table(
+    name: str, schema: pa.Schema, options: Mapping[str, str], place: Place | None = None
+) -> pa.Table:
+    """All rows; a broken one is an error: a table has no dead letters, and a join with half of it would be wrong."""
     o, path, reader = open_table(name, schema, options, place)
     batches = []
     try:

@@ -70,9 +70,12 @@ def parse(text: str, *, variables: Mapping[str, str] | None = None, file: str | 
 
 
 def settled(
-    text: str, variables: Mapping[str, str], file: str | None, secrets: Callable[[Mapping[str, str]], Set[str]]
+    text: str,
+    variables: Mapping[str, str],
+    file: str | None,
+    secrets: Callable[[Mapping[str, str]], Set[str]],
 ) -> tuple[str, tuple[str, ...]]:
-    """The text with variables filled in, but for those in the options that `secrets` names; and the names of these variables.
+    """The text with variables filled in, but for those in the options that `secrets` names; and their names.
 
     A secret option whose value is written out is refused.
     """
@@ -85,7 +88,11 @@ def settled(
             assert isinstance(value, Written)
             if not variables_of(source.spelled(value.start, value.end)):
                 hint = f"write {name} = '${{NAME}}' and set NAME in the environment"
-                raise SyntaxProblem(f"the option `{name}` is secret and written out", place=source.place(value.start), hint=hint)
+                raise SyntaxProblem(
+                    f"the option `{name}` is secret and written out",
+                    place=source.place(value.start),
+                    hint=hint,
+                )
             kept.append((value.start, value.end))
     parts: list[str] = []
     names: list[str] = []

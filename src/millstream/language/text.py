@@ -49,7 +49,7 @@ class Text:
 
 
 def variables_of(original: str) -> tuple[str, ...]:
-    """The names of the variables in a text, in their order; of a text that is wrong, those before the mistake."""
+    """The names of the variables in a text, in their order; in a wrong text, those before the mistake."""
     scan = _Scan(original, {}, None, default="")
     with suppress(MillstreamError):
         scan.run()
@@ -66,7 +66,9 @@ def fill(original: str, variables: Mapping[str, str] | None = None, file: str | 
 class _Scan:
     """One pass over the text that knows strings and comments from the rest."""
 
-    def __init__(self, text: str, variables: Mapping[str, str], file: str | None, default: str | None = None) -> None:
+    def __init__(
+        self, text: str, variables: Mapping[str, str], file: str | None, default: str | None = None
+    ) -> None:
         self.text = text
         self.variables = variables
         self.default = default

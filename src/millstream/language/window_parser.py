@@ -68,7 +68,11 @@ class WindowParser(SparkParser):
 
     def _spelled(self, token: Token) -> str:
         """A variable stands for its value, which may be a secret."""
-        return self.spelled(token.start, token.end + 1) if self.spelled is not None else self._find_sql(token, token)
+        return (
+            self.spelled(token.start, token.end + 1)
+            if self.spelled is not None
+            else self._find_sql(token, token)
+        )
 
     def raise_error(self, message: str, token: Any = None) -> None:
         token = token or self._curr

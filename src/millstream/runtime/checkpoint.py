@@ -33,7 +33,9 @@ class Checkpoint:
     the fingerprint in Spark's offsets still tells another query from the one it was made with.
     """
 
-    def __init__(self, path: str, known: dict[str, Any] | None, lock: IO[str] | None = None, made: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: str, known: dict[str, Any] | None, lock: IO[str] | None = None, made: Sequence[str] = ()
+    ) -> None:
         self.path = path
         self.made = list(made)
         """The directories that were not there."""
@@ -138,7 +140,11 @@ class Checkpoint:
 
 def _name(path: str) -> str:
     """Of a new run; behind a URL, where it can not be kept, it is always the same."""
-    return hashlib.sha256(path.encode()).hexdigest()[:12] if scheme_of(path) is not None else uuid.uuid4().hex[:12]
+    return (
+        hashlib.sha256(path.encode()).hexdigest()[:12]
+        if scheme_of(path) is not None
+        else uuid.uuid4().hex[:12]
+    )
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Request:
         self.digest = self.digest or digest(self.text)
 
     def fill(self) -> None:
-        """Fill in variables, so that the change can be made again whatever they are then. Only secrets are left for then."""
+        """Fill in variables but secrets, so that the change can be made again whatever they are then."""
         self.text, names = settled(self.text, self.variables, self.file, secrets_of)
         self.variables = {name: value for name, value in self.variables.items() if name in names}
 

@@ -1,7 +1,8 @@
 """What a checkpoint must agree with: the facts of a query that its state and its offsets were made from.
 
 Left out is what may change between two lives of a run without changing an answer: settings, enabling timestamps, where a directory
-of files stands, whether it is watched, the address of a socket, secret options, the path and format of a sink, the contents of tables.
+of files stands, whether it is watched, the address of a socket, secret options, the path
+and format of a sink, the contents of tables.
 """
 
 from __future__ import annotations

@@ -100,7 +100,9 @@ class Launch:
         cls._prepared(replace(pipeline, queries=list(queries)), None, rehearsed=True)
 
     @classmethod
-    def _prepared(cls, pipeline: Pipeline, checkpoint: Checkpoint | None, *, rehearsed: bool = False) -> Launch:
+    def _prepared(
+        cls, pipeline: Pipeline, checkpoint: Checkpoint | None, *, rehearsed: bool = False
+    ) -> Launch:
         run = None if checkpoint is None else checkpoint.run
         builder = pipeline.builder(check_table) if rehearsed else pipeline.builder()
         graph = builder.graph
@@ -173,9 +175,11 @@ class Launch:
                 sink.endless = sink.endless or without_end
 
     def _check_declared(self, before: Launch | None = None) -> None:
-        """The part that needs no data: what each sink can hold, and that nothing writes where something else reads or writes."""
+        """Check what needs no data: the types of each sink, and that nothing writes where something else reads or writes."""
         fresh = self._fresh(before)
-        new = [source for name, source in self.sources.items() if before is None or name not in before.sources]
+        new = [
+            source for name, source in self.sources.items() if before is None or name not in before.sources
+        ]
         _keep_apart(new, self.sinks)
         _keep_apart(self.sources.values(), [self.sinks[config.number] for config in fresh])
         held = [self.sinks[number] for number in ({} if before is None else before.holds)]
@@ -308,14 +312,25 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
 
 
 def _one_each(sink: FileSink, others: Iterable[Sink], letters: str | None) -> None:
-    """Each sink has a directory of its own: a manifest names what one of them has written, and overwriting clears all that is there."""
+    """Refuse a directory of two sinks: the manifests of one would hide those of the other, and overwriting clears both."""
     hint = f"give sink {sink.name} a path of its own"
     if sink.path == letters:
         raise SinkProblem(f"sink {sink.name} and the dead letters both write to {sink.path}", hint=hint)
     for other in others:
-        if other is not sink and isinstance(other, FileSink) and os.path.commonpath([sink.path, other.path]) in (sink.path, other.path):
-            where = f"both write to {sink.path}" if sink.path == other.path else f"write into one another: {other.path} and {sink.path}"
-            raise SinkProblem(f"the sinks {other.name} and {sink.name} {where}", hint=f"{hint}, or insert both queries into one sink")
+        if (
+            other is not sink
+            and isinstance(other, FileSink)
+            and os.path.commonpath([sink.path, other.path]) in (sink.path, other.path)
+        ):
+            where = (
+                f"both write to {sink.path}"
+                if sink.path == other.path
+                else f"write into one another: {other.path} and {sink.path}"
+            )
+            raise SinkProblem(
+                f"the sinks {other.name} and {sink.name} {where}",
+                hint=f"{hint}, or insert both queries into one sink",
+            )
 
 
 def _source(stream: Stream) -> Source:

@@ -137,7 +137,12 @@ class Changing:
         with open(self.log + ".new", "w", encoding="utf-8") as file:
             for request in (*self.made, *self.left, *self.refused):
                 text = "" if request in refused else request.text
-                told = {"text": text, "file": request.file, "digest": request.digest, "refused": request in refused}
+                told = {
+                    "text": text,
+                    "file": request.file,
+                    "digest": request.digest,
+                    "refused": request in refused,
+                }
                 file.write(json.dumps(told) + "\n")
             file.flush()
             os.fsync(file.fileno())

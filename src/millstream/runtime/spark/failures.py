@@ -69,7 +69,7 @@ def unseal(text: str) -> MillstreamError:
 
 
 def check_place(session: Any, place: str) -> None:
-    """Raise a SetupProblem, with Spark's reason, unless Spark has a file system for the place of a checkpoint and can look into it."""
+    """Raise a SetupProblem, with Spark's reason, unless Spark can look into the place of a checkpoint."""
     jvm = session.sparkContext._jvm
     try:
         path = jvm.org.apache.hadoop.fs.Path(place)
