@@ -42,7 +42,8 @@ def is_at(file: int, path: str) -> bool:
 class Hold:
     """A lock of the kernel, which ends with its process, however that dies.
 
-    Several runs may share a directory if all of them say so. A directory that is not there is made. It goes with the hold when nothing was written.
+    Several runs may share a directory if all of them say so. A directory that is not there is made, and goes with
+    the hold when nothing was written.
     """
 
     def __init__(self, owner: str, directory: str, *, shared: bool) -> None:
