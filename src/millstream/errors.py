@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from collections.abc import Iterable
@@ -26,13 +27,19 @@ class Place:
 
 
 class MillstreamError(Exception):
-    """The root of all errors meant for users; `str()` is the one line a user reads."""
+    """The root of all errors meant for users; `str()` is the one line a user reads.
+
+    `passing` is True for a fault that may pass: the same run may succeed later, unchanged.
+    """
 
     code = "error"
 
-    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, place: Place | None = None, hint: str | None = None, passing: bool = False
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.passing = passing
         self.place = place
         self.hint = hint
 
@@ -51,11 +58,18 @@ class MillstreamError(Exception):
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.place, self.hint)
+        return _rebuild, (type(self), self.message, self.place, self.hint, self.passing)
 
 
-def _rebuild(kind: type[MillstreamError], message: str, place: Place | None, hint: str | None) -> MillstreamError:
-    return kind(message, place=place, hint=hint)
+def _rebuild(
+    kind: type[MillstreamError], message: str, place: Place | None, hint: str | None, passing: bool
+) -> MillstreamError:
+    return kind(message, place=place, hint=hint, passing=passing)
+
+
+def is_full(error: BaseException) -> bool:
+    """True when there was no room left on a disk."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 class SyntaxProblem(MillstreamError):

@@ -24,7 +24,7 @@ def place(tmp_path: Path) -> Path:
 
 def test_a_master_that_does_not_answer_is_one_line(place: Path) -> None:
     done = run(place, "--master", "spark://127.0.0.1:1")
-    assert done.code == 1
+    assert done.code == 3
     last = "no Spark master answers at spark://127.0.0.1:1: Connection refused; check the address, and that the master runs"
     assert done.err.splitlines() == ["starting Spark ...", last]
 
@@ -73,7 +73,7 @@ def test_a_standalone_cluster_gets_our_package(place: Path) -> None:
 def test_a_cluster_without_workers_is_one_line(place: Path) -> None:
     with standalone(place, workers=0) as master:
         done = run(place, "--master", master, "--conf", "spark.scheduler.maxRegisteredResourcesWaitingTime=3s")
-    assert done.code == 1
+    assert done.code == 3
     assert done.err.splitlines()[-1].startswith(f"{master} gave no executor within 3 s; has it workers"), done.err
 
 

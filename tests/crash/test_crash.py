@@ -58,7 +58,7 @@ def test_a_lost_process_is_one_line(tmp_path: Path, victim: str, said: str) -> N
         kill([process.pid for process in below(pid) if process.kind == victim])
 
     done = run(tmp_path, "--master", "local[2]", "--checkpoint", "checkpoint", stop_after=2, stop=lose)
-    assert done.code == 1 and "Traceback" not in done.err
+    assert done.code == 3 and "Traceback" not in done.err
     assert done.err.splitlines()[-1] == said
 
 

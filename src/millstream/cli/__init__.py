@@ -15,7 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from millstream import __version__
-from millstream.errors import MillstreamError, MillstreamWarning
+from millstream.errors import MillstreamError, MillstreamWarning, is_full
+
+PASSING = 3
+"""The exit status of a fault that may pass."""
 
 COMMANDS = {
     "run": "Run the queries of a pipeline file until its streams end.",
@@ -66,17 +69,27 @@ def millstream(
 
 
 def main() -> None:
-    """0 when all went well, 1 with one line for a user's error, 2 on wrong usage, 130 when interrupted with work in hand."""
+    """Run the command and exit with its status.
+
+    0 when all went well, 1 for a user's error, 2 for wrong usage, 3 for a fault that may pass, 130 when
+    interrupted with work in hand. An error is one line.
+    """
     _show_warnings()
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="millstream")
     except MillstreamError as problem:
-        _leave(str(problem))
+        _leave(str(problem), PASSING if problem.passing else 1)
     except KeyboardInterrupt:
         _leave("interrupted", 130)
+    except ModuleNotFoundError as missing:
+        _leave(
+            f"the Python library `{missing.name}` is not there; install Millstream with what it depends on"
+        )
     except Exception as error:
+        if is_full(error):
+            _leave(f"a disk is full: {error}; make room, and run again", PASSING)
         said = str(error).strip().split("\n")[0]
         _leave(f"internal error: {type(error).__name__}: {said}; run again with MILLSTREAM_DEBUG=1 to see where")
 

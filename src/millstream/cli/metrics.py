@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TextIO, cast
 
-from millstream.errors import SetupProblem
+from millstream.errors import SetupProblem, is_full
 from millstream.runtime.status import Status
 
 EVERY = 1.0
@@ -47,7 +47,8 @@ class Metrics:
             self.file = self.file or self.path.open("w", encoding="utf-8")
             print(json.dumps({**status.as_dict(), "over": over}), file=self.file, flush=True)
         except OSError as error:
-            raise self._refused(error.strerror or str(error)) from None
+            raise self._refused(error.strerror or str(error), is_full(error)) from None
 
-    def _refused(self, why: str) -> SetupProblem:
-        return SetupProblem(f"can not write the metrics to {self.path}: {why}", hint="choose another file")
+    def _refused(self, why: str, full: bool = False) -> SetupProblem:
+        said = f"can not write the metrics to {self.path}: {why}"
+        return SetupProblem(said, hint="choose another file", passing=full)

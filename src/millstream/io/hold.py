@@ -59,7 +59,9 @@ class Hold:
             except BlockingIOError:
                 self._let_go()
                 hint = "wait for its end, choose another path, or set mode = 'append' for both"
-                raise SinkProblem(f"{owner}: another run is writing to {directory}", hint=hint) from None
+                raise SinkProblem(
+                    f"{owner}: another run is writing to {directory}", hint=hint, passing=True
+                ) from None
             except OSError:
                 pass  # a file system without locks
             if not is_at(self._file, directory):

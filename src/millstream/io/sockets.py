@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from millstream.errors import SourceProblem
+from millstream.errors import SourceProblem, is_full
 from millstream.io.contract import DAY, NO_LIMITS, Limits, Position, Reading, Unit
 from millstream.io.read.base import LineReader
 from millstream.io.staging import sync_directory
@@ -90,8 +90,14 @@ class SocketSource:
         except OSError as error:
             why = error.strerror or str(error)
             hint = "start the server first, or check `host` and `port`"
-            raise SourceProblem(f"stream {self.name}: can not connect to {self.host}:{self.port}: {why}", hint=hint) from error
-        threading.Thread(target=self._receive, args=(self._socket,), name=f"socket {self.name}", daemon=True).start()
+            raise SourceProblem(
+                f"stream {self.name}: can not connect to {self.host}:{self.port}: {why}",
+                hint=hint,
+                passing=True,
+            ) from error
+        threading.Thread(
+            target=self._receive, args=(self._socket,), name=f"socket {self.name}", daemon=True
+        ).start()
 
     def _receive(self, connection: socket.socket) -> None:
         rest = b""
@@ -133,7 +139,8 @@ class SocketSource:
                 self._keep(lines)
             self._changed.notify_all()
             if self._failure is not None and not self._waiting and first >= self._next_unit:
-                raise SourceProblem(f"stream {self.name}: the connection to {self.host}:{self.port} broke: {self._failure}")
+                said = f"stream {self.name}: the connection to {self.host}:{self.port} broke: {self._failure}"
+                raise SourceProblem(said, hint="run again", passing=True)
             if self._closed and self.spool is not None and not self._waiting:
                 self._write(os.path.join(self.spool, CLOSED), b"")
             end = self._next_unit if most is None else max(first, min(most, self._next_unit))
@@ -168,7 +175,10 @@ class SocketSource:
             os.replace(path + ".tmp", path)
             sync_directory(os.path.dirname(path))
         except OSError as error:
-            raise SourceProblem(f"stream {self.name}: can not write the spool {path}: {error.strerror}") from error
+            raise SourceProblem(
+                f"stream {self.name}: can not write the spool {path}: {error.strerror}",
+                passing=is_full(error),
+            ) from error
 
     def units(self, start: Position, end: Position) -> list[Unit]:
         self._recall()

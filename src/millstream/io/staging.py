@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from millstream.errors import SinkProblem
+from millstream.errors import SinkProblem, is_full
 
 RECORDS = "_millstream"
 STAGED = "_staged"
@@ -29,7 +29,8 @@ def writing(owner: str, path: str) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or " ".join(str(error).split())[:200]
-        raise SinkProblem(f"{owner}: can not write {error.filename or path}: {why}") from error
+        said = f"{owner}: can not write {error.filename or path}: {why}"
+        raise SinkProblem(said, passing=is_full(error)) from error
 
 
 def safe(text: str) -> str:

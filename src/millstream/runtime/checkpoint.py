@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
-from millstream.errors import MillstreamError, PlanProblem, SetupProblem
+from millstream.errors import MillstreamError, PlanProblem, SetupProblem, is_full
 from millstream.io.hold import is_at, make_directories, remove_directories
 from millstream.io.places import local_path, scheme_of
 from millstream.io.staging import Staging, save
@@ -154,7 +154,8 @@ def _readable(path: str) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         where = "" if error.filename in (None, path) else f" ({os.path.basename(str(error.filename))})"
-        raise SetupProblem(f"the checkpoint {path} can not be used: {why}{where}", hint="choose another directory") from None
+        said = f"the checkpoint {path} can not be used: {why}{where}"
+        raise SetupProblem(said, hint="choose another directory", passing=is_full(error)) from None
 
 
 def _known(path: str) -> dict[str, Any] | None:
@@ -197,7 +198,8 @@ def _locked(path: str) -> IO[str]:
         holder = lock.read().strip() or "another process"
         lock.close()
         hint = "wait for its end, or give each run a checkpoint of its own"
-        raise SetupProblem(f"the checkpoint {path} is in use by {holder}", hint=hint) from None
+        said = f"the checkpoint {path} is in use by {holder}"
+        raise SetupProblem(said, hint=hint, passing=True) from None
     except OSError:
         return lock  # a file system without locks
     if not is_at(lock.fileno(), file):

@@ -22,6 +22,8 @@ _NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 _JAVA_NAME = re.compile(r"^: (?:[a-z]\w*\.)+\w+: ")
 _SOURCE_GONE = re.compile(r"^Caused by: java\.\S+(?:: .*)?\n(?:\tat java\..*\n)+\tat \S+\.PythonStreamingSourceRunner\.", re.MULTILINE)
+_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_WORKER_GONE = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
 _STATE_GONE = re.compile(
     r"\[(?:CANNOT_LOAD_STATE_STORE|STATE_STORE_|STREAMING_STATEFUL_OPERATOR_MISSING_STATE|STDS_FAILED_TO_READ)"
     r"|\.state\.(?:SchemaHelper|StateSchema|OperatorStateMetadata)|/_stateSchema/|/_metadata/"
@@ -60,6 +62,12 @@ def unseal(text: str) -> MillstreamError:
     if missing := _NO_PYTHON.search(text):
         hint = "PYSPARK_PYTHON names the Python that each machine has: docs/cluster.md"
         return SetupProblem(f"an executor can not run {missing.group(1)}", hint=hint)
+    if _DISK_FULL.search(text):
+        return SetupProblem(
+            "a disk that Spark writes to is full", hint="make room, and run again", passing=True
+        )
+    if _WORKER_GONE.search(text):
+        return SetupProblem("Spark has lost a Python worker or an executor", hint="run again", passing=True)
     lines = [(kind, said) for kind, said in _PYTHON_LINE.findall(text) if kind != "PythonException"]
     if lines:
         kind, said = lines[-1]

@@ -116,9 +116,10 @@ def run_program(
             return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
         hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
         if end is not None:
-            raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint) from None
+            raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint, passing=True) from None
         if source_is_lost(text):
-            raise SetupProblem("the Python process that Spark asks for news of the sources has ended", hint=hint) from None
+            said = "the Python process that Spark asks for news of the sources has ended"
+            raise SetupProblem(said, hint=hint, passing=True) from None
         if checkpoint is not None and state_is_lost(text):
             hint = "restore it from a copy, or give a new checkpoint directory"
             raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error

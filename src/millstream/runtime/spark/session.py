@@ -141,9 +141,16 @@ def _connected(conf: SparkConf, master: str) -> SparkSession:
         return SparkSession.builder.config(conf=conf).getOrCreate()
     except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
         if (end := jvm_ended(2.0)) is not None:
-            raise SetupProblem(f"Spark's Java process has ended ({end})", hint="run again") from None
-        said = next((line.strip() for line in str(error).splitlines()[1:] if "Exception" in line), str(error).splitlines()[0])
-        raise SetupProblem(f"Spark could not be started on {master}: {said}", hint="check --master and --conf") from None
+            raise SetupProblem(
+                f"Spark's Java process has ended ({end})", hint="run again", passing=True
+            ) from None
+        said = next(
+            (line.strip() for line in str(error).splitlines()[1:] if "Exception" in line),
+            str(error).splitlines()[0],
+        )
+        raise SetupProblem(
+            f"Spark could not be started on {master}: {said}", hint="check --master and --conf"
+        ) from None
 
 
 chosen: dict[str, str] = {}
