@@ -213,6 +213,8 @@ class LocalRun:
         except BaseException:
             for writer in self.writers.values():
                 writer.abort()
+            for feed in self.feeds:
+                feed.source.close()
             raise
 
     def step(self) -> bool:
