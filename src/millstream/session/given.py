@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from millstream.errors import MillstreamError, SinkProblem, SourceProblem, SyntaxProblem, TypeProblem
+from millstream.errors import MillstreamError, SinkProblem, SourceProblem, SyntaxProblem
 from millstream.io.contract import Sink, Source, lacking
 from millstream.language import parse
-from millstream.session.rows import exports_arrow, kind_of
+from millstream.session.rows import exports_arrow, kind_of, need_text
 
 T = TypeVar("T", covariant=True)
 
@@ -21,9 +21,7 @@ class Entry(Protocol[T]):
 
 def owner_of(kind: str, name: str) -> str:
     """The words for something declared, such as `stream Bid`."""
-    if not isinstance(name, str):
-        raise TypeProblem(f"the name of a {kind} is a text, not {name!r}")
-    return f"{kind} {name}"
+    return f"{kind} {need_text(f'the name of a {kind}', name)}"
 
 
 def declared(owner: str, entry: Entry[T], text: str) -> T:
@@ -58,6 +56,8 @@ def given_sink(owner: str, given: Any) -> Sink:
     if missing := lacking(given, Sink):
         hint = "leave it out to keep the answer in memory, or write CREATE SINK for the console or files"
         raise SinkProblem(f"{owner}: {_short(given, missing, 'sink')}", hint=hint)
+    if owner.lower() != f"sink {given.name}".lower():
+        raise SinkProblem(f"{owner}: the name of its object is {given.name}", hint="name both alike")
     return cast(Sink, given)
 
 

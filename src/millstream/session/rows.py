@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from millstream.core.types import TIMESTAMP
@@ -52,6 +54,13 @@ def exports_arrow(given: object) -> bool:
     return not isinstance(given, type) and (
         hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
     )
+
+
+def need_text(what: str, value: object) -> str:
+    """The value itself, if it is a text."""
+    if not isinstance(value, str):
+        raise TypeProblem(f"{what} is a text, not {kind_of(value)}")
+    return value
 
 
 def kind_of(value: object) -> str:
@@ -110,16 +119,36 @@ def _by_name(owner: str, schema: pa.Schema, row: Any, number: int) -> Mapping[st
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:
+    if _missing(value, kind):
+        return None
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
         if pa.types.is_timestamp(kind):
             value = datetime.fromisoformat(value)
         elif pa.types.is_date(kind):
             return date.fromisoformat(value)
-    if isinstance(value, datetime) and pa.types.is_timestamp(kind):
-        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if isinstance(value, date) and pa.types.is_timestamp(kind):
+        moment = value if isinstance(value, datetime) else datetime.combine(value, time.min)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     if isinstance(value, (int, float, str)) and not isinstance(value, bool) and pa.types.is_decimal(kind):
         return Decimal(str(value))
+    whole = pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    if whole and not isinstance(value, bool) and isinstance(value, (Real, Decimal)):
+        number: Any = value
+        if number % 1:
+            raise ValueError(f"{number} is no whole number")
+        return int(number)
     return value
+
+
+def _missing(value: Any, kind: pa.DataType) -> bool:
+    """True for null and for the missing values of pandas and NumPy. NaN is a value of FLOAT and DOUBLE."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    return isinstance(value, (float, np.floating)) and value != value and not pa.types.is_floating(kind)
 
 
 def _from_arrow(owner: str, schema: pa.Schema, table: pa.Table) -> pa.RecordBatch:
@@ -168,7 +197,7 @@ def _inferred(owner: str, rows: pa.Table | list[Any]) -> pa.Schema:
     fields = []
     for name in dict.fromkeys(name for row in rows for name in row):
         try:
-            fields.append((str(name), pa.array([row.get(name) for row in rows]).type))
+            fields.append((str(name), pa.array([row.get(name) for row in rows], from_pandas=True).type))
         except (pa.ArrowException, OverflowError) as error:
             said = f"{owner}: the values of column `{name}` have no type in common: {error}"
             raise TypeProblem(said, hint="name the types with schema='...'") from None
