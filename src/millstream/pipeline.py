@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.core.rates import Rates
+from millstream.core.types import is_hidden
 from millstream.errors import MillstreamError, NameProblem, Place, PlanProblem, UnsupportedProblem, warn
 from millstream.graph.build import GraphBuilder, build_graph
 from millstream.graph.execution import Execution
@@ -31,13 +32,15 @@ from millstream.language.statements import (
     Statement,
 )
 from millstream.plan import nodes
-from millstream.plan.bind import bind_insert, bind_query
+from millstream.plan.bind import bind_answer, bind_insert, bind_query
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
 from millstream.plan.rules import AS_IT_IS, AS_WRITTEN, IMPLIED, Choices, rewrite
 from millstream.plan.static import rows_of
 from millstream.settings import Settings
+
+FORMS = ("logical", "graph", "spark")
 
 
 @dataclass
@@ -124,9 +127,16 @@ class Pipeline:
 
     def insert(self, bound: nodes.Insert, place: Place | None = None) -> None:
         """Add a query to run, unless it is there; a wrong one is found here."""
-        if not self.has(bound, place):
-            self.plans([bound])
-            self.queries.append(bound)
+        if self.has(bound, place):
+            return
+        self.plans([bound])
+        for query in self.queries:
+            if query.sink.name == bound.sink.name and _columns(query) != _columns(bound):
+                hint = f"write DROP QUERY {bound.sink.name} before, or declare a sink for each"
+                raise PlanProblem(
+                    f"another query writes other columns into sink `{bound.sink.name}`", hint=hint
+                )
+        self.queries.append(bound)
 
     def has(self, bound: nodes.Insert, place: Place | None = None) -> bool:
         """True, with a warning, when the same query writes into the same sink. Two would double each result.
@@ -192,21 +202,36 @@ class Pipeline:
             query = statement.query
             if isinstance(query, Insert):
                 return bind_insert(query.sink, query.query, self.catalog, query.named)
-            return nodes.Insert(bind_query(query, self.catalog), SinkEntry("answer", {}, None, MemorySink("answer")))
+            return bind_answer(query, SinkEntry("answer", {}, None, MemorySink("answer")), self.catalog)
         except MillstreamError as problem:
             raise problem.at(statement.place) from None
 
     def explain(self, form: str = "logical", queries: Sequence[nodes.Insert] | None = None) -> str:
         """One form of the plans of these queries (all of them, by default) as text; nothing is opened or read."""
         plans = self.plans(queries)
-        if form == "logical":
+        if form_of(form) == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
         return explained(form, sketch(plans, in_order=self.in_order, joins=Joins.of(self.settings)), self.settings)
 
 
+def _columns(query: nodes.Insert) -> list[tuple[str, pa.DataType]]:
+    return [(f.name, f.type) for f in query.schema if not is_hidden(f.name)]
+
+
+def form_of(form: str) -> str:
+    """The form of a plan in lower case, if there is one of that name."""
+    if not isinstance(form, str) or form.lower() not in FORMS:
+        raise NameProblem.unknown("form of a plan", str(form), FORMS)
+    return form.lower()
+
+
 def explained(form: str, graph: Graph, settings: Settings) -> str:
     """A graph as text."""
-    return explain_spark(graph) if form == "spark" else explain_graph(graph, Execution.of(settings), _rates)
+    return (
+        explain_spark(graph)
+        if form_of(form) == "spark"
+        else explain_graph(graph, Execution.of(settings), _rates)
+    )
 
 
 def _level(query: nodes.Insert, choices: Choices) -> int:

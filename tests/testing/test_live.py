@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import millstream as ms
@@ -84,3 +86,18 @@ def test_wrong_names() -> None:
         live.push("Dor", [])
     with pytest.raises(ms.MillstreamError, match="no sink `Aut`"):
         live.rows("Aut")
+
+
+def test_a_change_writes_to_no_file(tmp_path: Path) -> None:
+    session = session_of(DOORS.format(""))
+    session.sql(UNION)
+    live = ms.testing.Live(session)
+    for options in (f"path = '{tmp_path}/out'", "connector = 'console'"):
+        with pytest.raises(
+            ms.MillstreamError, match="sink More is not in memory; write CREATE SINK More WITH"
+        ):
+            live.change(f"CREATE SINK More WITH ({options}); INSERT INTO More SELECT door FROM Door")
+    assert list(tmp_path.iterdir()) == []
+    live.change("CREATE SINK More WITH (connector = 'memory'); INSERT INTO More SELECT door FROM Door")
+    live.push("Door", [(1,)])
+    assert live.rows("More") == [{"door": 1}]

@@ -106,6 +106,40 @@ def test_wrong_inputs(session: ms.Session, inputs: dict[str, object], message: s
     assert str(told.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"inputs": [ROWS]}, "inputs is a dictionary by stream, not a value of type list"),
+        ({"inputs": {"Bid": ROWS, "bid": []}}, "inputs names stream `Bid` twice"),
+        ({"files": {"Bit": 2}}, "no stream `Bit`; did you mean `Bid`?"),
+        ({"files": 2}, "files is a dictionary by stream, not a value of type int"),
+        ({"runtime": "flink"}, "no runtime `flink`; there is `spark`, `local`"),
+        (
+            {"runtime": "spark", "clock": ms.testing.ManualClock()},
+            "a clock moved by hand works in one process only",
+        ),
+        ({"session": "bids.sql"}, "a session is needed, not a value of type str"),
+    ],
+    ids=str,
+)
+def test_wrong_calls(session: ms.Session, given: dict[str, object], message: str) -> None:
+    with pytest.raises(ms.MillstreamError) as told:
+        ms.testing.run(**{"session": session, "inputs": {"Bid": ROWS}, **given})  # type: ignore[arg-type]
+    assert str(told.value).startswith(message)
+
+
+def test_the_settings_of_a_session_stay_as_they_were(session: ms.Session) -> None:
+    ms.testing.run(session, {"Bid": ROWS}, batch=1, buckets=3)
+    assert session.pipeline.settings.chosen == {}
+    with pytest.raises(ms.MillstreamError, match="a session is needed, not a value of type str"):
+        ms.testing.Live("bids.sql")
+
+
+def test_files_are_named_in_any_case(session: ms.Session) -> None:
+    result = ms.testing.run(session, {"Bid": [*ROWS, (3, 1.0, "2026-01-01 11:00:00")]}, files={"BID": 4})
+    assert [letter.file for letter in result.letters] == ["Bid[3]"]
+
+
 def test_the_clock_stamps_what_enters() -> None:
     session = ms.Session("local")
     session.sql(

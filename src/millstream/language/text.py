@@ -129,7 +129,11 @@ class _Scan:
         self.names.append(name)
         value = self.variables.get(name, os.environ.get(name, self.default))
         if value is None:
-            raise NameProblem(f"no value for `${{{name}}}`", place=place, hint=f"add `--set {name}=value`")
+            raise NameProblem(
+                f"no value for `${{{name}}}`",
+                place=place,
+                hint=f"add `--set {name}=value`, in Python {name}=value",
+            )
         self._copy(match.start())
         if quote:
             value = value.replace("\\", "\\\\").replace(quote, f"\\{quote}")

@@ -25,7 +25,11 @@ from millstream.plan.window import WINDOW_END, WINDOW_START, Window
 
 def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: Place | None = None) -> Insert:
     """The plan of `INSERT INTO sink query`."""
-    entry = _sink(sink, catalog, place)
+    return bind_answer(query, _sink(sink, catalog, place), catalog)
+
+
+def bind_answer(query: exp.Expr, entry: SinkEntry, catalog: Catalog) -> Insert:
+    """The plan of a query and where its results go."""
     plan = bind_query(query, catalog)
     if not _streams(plan):
         raise PlanProblem(

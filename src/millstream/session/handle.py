@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import MillstreamError, PlanProblem, UnsupportedProblem
+from millstream.errors import MillstreamError, PlanProblem, TypeProblem, UnsupportedProblem
 from millstream.language import parse_expression, parse_query
 from millstream.language.window import KEY, StreamWindow
 from millstream.plan import nodes
-from millstream.plan.bind import bind_insert, bind_query
+from millstream.plan.bind import bind_answer, bind_insert, bind_query
 from millstream.plan.catalog import SinkEntry
 from millstream.runtime.visible import visible
 from millstream.session.query import Pictured, Plan, Query
+from millstream.session.rows import kind_of, need_text
 
 if TYPE_CHECKING:
     from millstream.graph.graph import Graph
@@ -77,6 +78,8 @@ class StreamHandle(Pictured):
 
     def alias(self, name: str) -> StreamHandle:
         """The same under another name, for joins."""
+        if not need_text("an alias", name):
+            raise PlanProblem("an alias is empty", hint="give it a name")
         handle = self._open()
         source = handle._source()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
@@ -101,9 +104,10 @@ class StreamHandle(Pictured):
 
     def join(self, other: StreamHandle, on: str | None = None, how: str = "inner") -> StreamHandle:
         """Pairs with the tuples of another handle; `how` is inner, left, semi or anti. Columns of either side go by its name."""
+        how = need_text("how", how).lower()
         if how not in HOW:
             raise UnsupportedProblem(f"there is no {how} join", hint="how is one of " + ", ".join(HOW))
-        left, right = self._open(), other._open()
+        left, right = self._open(), self._beside(other)._open()
         if right.joins or right.whole or (right.conditions and how != "inner"):
             inner = _subquery(_bare(right)._select([exp.Star()]), right.name, right._source().args.get(KEY))
             right = StreamHandle(right.session, inner)
@@ -141,13 +145,15 @@ class StreamHandle(Pictured):
         """All tuples of several handles with the same columns; duplicates stay."""
         union = self.query()
         for other in others:
-            union = exp.Union(this=union, expression=other.query(), distinct=False)
+            union = exp.Union(this=union, expression=self._beside(other).query(), distinct=False)
         return StreamHandle.of_query(self.session, union)
 
     def order_by(self, *columns: str) -> StreamHandle:
         """In the order of a progressing time (and further columns)."""
+        if not columns:
+            raise PlanProblem("order_by has no column", hint="name a progressing time, as in order_by('ts')")
         select = cast(exp.Select, self.query())
-        items = [exp.Ordered(this=_expression(column)) for column in columns]
+        items = [item for column in columns for item in _order(column)]
         select.set("order", exp.Order(expressions=items))
         return self._made(select)
 
@@ -160,7 +166,7 @@ class StreamHandle(Pictured):
     def insert_into(self, sink: str) -> StreamHandle:
         """Add the query to the session; `session.run()` runs it."""
         pipeline = self.session.pipeline
-        pipeline.insert(bind_insert(sink, self.query(), pipeline.catalog))
+        pipeline.insert(bind_insert(need_text("the name of a sink", sink), self.query(), pipeline.catalog))
         return self
 
     def start(self, checkpoint: str | None = None, limit: int | None = None) -> Query:
@@ -176,12 +182,23 @@ class StreamHandle(Pictured):
         return Plan(self.session.pipeline.explain(form, [self._bound()]))
 
     def _bound(self) -> nodes.Insert:
-        return nodes.Insert(bind_query(self.query(), self.session.pipeline.catalog), SinkEntry("answer", {}))
+        return bind_answer(self.query(), SinkEntry("answer", {}), self.session.pipeline.catalog)
 
     def _graph(self) -> Graph:
         return self.session.pipeline.sketched([self._bound()])
 
     # Parts
+
+    def _beside(self, other: StreamHandle) -> StreamHandle:
+        """The other handle, if one query can read both."""
+        if not isinstance(other, StreamHandle):
+            raise TypeProblem(
+                f"a handle is needed, not {kind_of(other)}", hint="write session.stream('Name')"
+            )
+        if other.session is not self.session:
+            said = f"`{self.name}` and `{other.name}` are of two sessions"
+            raise PlanProblem(said, hint="declare both streams in one")
+        return other
 
     def _open(self) -> StreamHandle:
         """A handle whose FROM and WHERE can still grow."""
@@ -247,6 +264,7 @@ def plain(tree: Any) -> Any:
 
 def _read(parse: Callable[[str], exp.Expr], text: str, given: str) -> Any:
     """Parse a fragment; a mistake is told beside what was given, because its line and column would be those of no file."""
+    need_text("a condition, column or window", given)
     try:
         return plain(parse(text))
     except MillstreamError as problem:
@@ -265,18 +283,33 @@ def _item(text: str) -> exp.Expr:
     return cast(exp.Expr, select.expressions[0].pop())
 
 
+def _order(text: str) -> list[exp.Expr]:
+    """Members of ORDER BY, such as `price DESC`."""
+    select = _read(parse_query, f"SELECT * FROM x ORDER BY {text}", text)
+    if any(value for name, value in select.args.items() if name not in ("expressions", "from_", "order")):
+        raise PlanProblem(
+            f"`{text}` is more than a column and its direction", hint="give each column as a text of its own"
+        )
+    return [item.pop() for item in list(select.args["order"].expressions)]
+
+
 def _alias(text: str, name: str) -> exp.Expr:
     return exp.alias_(_expression(text), name, quoted=True)
 
 
 def _window(length: str | int, slide: str | int | None, on: str | None) -> StreamWindow:
     """Read by the parser of the language, so that it knows what SQL knows."""
-    if isinstance(length, int):
+    if isinstance(length, int) and not isinstance(length, bool):
         parts = [f"ROWS {length}"]
     else:
-        parts = ["NOW" if length.strip().upper() == "NOW" else f"RANGE {length}"]
-    parts += [] if slide is None else [f"SLIDE {slide}"]
-    parts += [] if on is None else [f"WA {on}"]
+        text = need_text("the length of a window", length)
+        parts = ["NOW" if text.strip().upper() == "NOW" else f"RANGE {text}"]
+    if slide is not None:
+        parts.append(
+            f"SLIDE {slide if isinstance(slide, int) else need_text('the slide of a window', slide)}"
+        )
+    if on is not None:
+        parts.append(f"WA {need_text('the column of a window', on)}")
     spelled = f"[{' '.join(parts)}]"
     table = _read(parse_query, f"SELECT * FROM x {spelled}", spelled).args["from_"].this
     return cast(StreamWindow, table.args[KEY].copy())

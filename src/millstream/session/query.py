@@ -14,12 +14,13 @@ import pyarrow as pa
 from millstream.core.letters import DeadLetter
 from millstream.errors import MillstreamError, NameProblem
 from millstream.io import MemorySink
-from millstream.pipeline import explained
+from millstream.pipeline import explained, form_of
 from millstream.runtime.control import Control
 from millstream.runtime.launch import Launch
 from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
+from millstream.session.rows import need_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,9 @@ class Query(Pictured):
 
         Returns when they have taken effect. A wrong text raises what is wrong and changes nothing.
         """
-        self._control.ask(text, {name: str(value) for name, value in variables.items()})
+        self._control.ask(
+            need_text("a change", text), {name: str(value) for name, value in variables.items()}
+        )
 
     @property
     def letters(self) -> list[DeadLetter]:
@@ -114,7 +117,7 @@ class Query(Pictured):
 
     def explain(self, form: str = "logical") -> Plan:
         """The plan of what runs now as `logical`, `graph` or `spark`."""
-        if form == "logical":
+        if form_of(form) == "logical":
             return Plan(self._launch.pipeline.explain(form))
         return Plan(explained(form, self._launch.graph, self._launch.settings))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -11,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import NameProblem, PlanProblem, TypeProblem
+from millstream.errors import NameProblem, PlanProblem, SetupProblem, TypeProblem
 from millstream.io import ListSource, MemorySink, Source
 from millstream.language import parse, parse_query
 from millstream.language.statements import CreateView, Explain
 from millstream.language.text import fill
 from millstream.pipeline import Pipeline
-from millstream.plan import nodes
-from millstream.plan.bind import bind_query
+from millstream.plan.bind import bind_answer
 from millstream.plan.catalog import SinkEntry, Stream, Table
 from millstream.runtime.control import Control
 from millstream.runtime.launch import Launch
@@ -28,13 +28,13 @@ from millstream.session.given import declared, given_sink, given_source, owner_o
 from millstream.session.handle import StreamHandle, plain
 from millstream.session.letters import LetterList
 from millstream.session.query import Plan, Query
-from millstream.session.rows import Rows, columns_of, kind_of, quoted, taken, to_batch
+from millstream.session.rows import Rows, columns_of, need_text, quoted, taken, to_batch
 
 if TYPE_CHECKING:
     import pandas as pd
 
 RUNTIMES = ("spark", "local")
-_QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(\(|SELECT\b|FROM\b)", re.IGNORECASE | re.DOTALL)
+_QUERY = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(\(|SELECT\b|FROM\b|WITH\b)", re.IGNORECASE | re.DOTALL)
 
 
 class Session:
@@ -43,6 +43,10 @@ class Session:
     def __init__(self, runtime: str = "spark", master: str | None = None, config: Mapping[str, str] | None = None) -> None:
         if runtime not in RUNTIMES:
             raise NameProblem.unknown("runtime", runtime, RUNTIMES)
+        if runtime == "local" and (master or config):
+            raise SetupProblem(
+                "the local runtime has no master and no settings of Spark", hint="use ms.Session('spark')"
+            )
         self.runtime, self.master, self.config = runtime, master, dict(config or {})
         self.pipeline = Pipeline()
         self._sinks: dict[str, Any] = {}
@@ -52,10 +56,11 @@ class Session:
 
         A text that is a query alone gives a handle on it; the plans of EXPLAINs come back as text.
         """
-        if not isinstance(text, str):
+        if isinstance(text, os.PathLike):
             raise TypeProblem(
-                f"sql takes a text, not {kind_of(text)}", hint="read a file with Path(...).read_text()"
+                "sql takes the text of a file, not its name", hint="write sql(path.read_text())"
             )
+        need_text("SQL", text)
         filling = {name: str(value) for name, value in variables.items()}
         if _QUERY.match(text):
             return StreamHandle.of_query(self, plain(parse_query(fill(text, filling).filled)))
@@ -69,14 +74,14 @@ class Session:
 
     def stream(self, name: str) -> StreamHandle:
         """A handle on a declared stream, table or view."""
-        self.pipeline.catalog.relations.need(name)
+        self.pipeline.catalog.relations.need(need_text("the name of a stream", name))
         return StreamHandle(self, exp.Table(this=exp.to_identifier(name, quoted=True)))
 
     table = stream
 
     def set(self, name: str, value: str | int | bool) -> None:
         """`SET name = value`."""
-        self.pipeline.settings.set(name, value)
+        self.pipeline.settings.set(need_text("the name of a setting", name), value)
 
     def add_stream(
         self,
@@ -142,8 +147,17 @@ class Session:
         self.pipeline.declare(dataclasses.replace(entry, options={}, place=None, sink=sink), replace=replace)
         return sink
 
-    def to_arrow(self, sink: str) -> pa.Table:
-        """What a memory sink got in the last run."""
+    def to_arrow(self, sink: str | None = None) -> pa.Table:
+        """Results of the last run in a sink in memory (in the only sink, when there is one)."""
+        names = self.pipeline.catalog.sinks.names()
+        if sink is None and len(names) != 1:
+            hint = (
+                f"say which with to_arrow(name): {', '.join(names)}"
+                if names
+                else "declare one with add_sink(name)"
+            )
+            raise NameProblem(f"there are {len(names)} sinks", hint=hint)
+        sink = names[0] if sink is None else need_text("the name of a sink", sink)
         entry = self.pipeline.catalog.sinks.need(sink)
         found = entry.sink if entry.sink is not None else self._sinks.get(entry.name)
         if not isinstance(found, MemorySink):
@@ -151,7 +165,7 @@ class Session:
             raise NameProblem(f"sink {entry.name} holds nothing in memory", hint=hint)
         return found.to_arrow()
 
-    def to_pandas(self, sink: str) -> pd.DataFrame:
+    def to_pandas(self, sink: str | None = None) -> pd.DataFrame:
         """`to_arrow` as a frame of pandas."""
         return self.to_arrow(sink).to_pandas()
 
@@ -181,9 +195,15 @@ class Session:
         for query in self.pipeline.queries if checkpoint is None else ():
             if isinstance(query.sink.sink, MemorySink):
                 query.sink.sink.clear()
-        launch = Launch.prepare(self.pipeline, checkpoint)
+        launch = Launch.prepare(self.pipeline, self._place(checkpoint))
         self._sinks.update({sink.name: sink for sink in launch.sinks})
         return launch
+
+    def _place(self, checkpoint: str | None) -> str | None:
+        """The directory of a checkpoint, where there can be one."""
+        if checkpoint is not None and self.runtime == "local":
+            raise SetupProblem("the local runtime has no checkpoint", hint="use ms.Session('spark')")
+        return None if checkpoint is None else os.fspath(checkpoint)
 
     def run(
         self,
@@ -203,9 +223,9 @@ class Session:
     def start(self, query: exp.Expr, checkpoint: str | None = None, limit: int | None = None) -> Query:
         """Run one query in the background, with its answer in memory. See `MemorySink` for `limit`."""
         sink = MemorySink("answer", limit)
-        insert = nodes.Insert(bind_query(query, self.pipeline.catalog), SinkEntry("answer", {}, None, sink))
+        insert = bind_answer(query, SinkEntry("answer", {}, None, sink), self.pipeline.catalog)
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings.copy(), [insert])
-        launch = Launch.prepare(alone, checkpoint)
+        launch = Launch.prepare(alone, self._place(checkpoint))
         letters = LetterList()
         if not self.pipeline.settings.get("dead_letters.path"):
             launch.letters = letters  # type: ignore[assignment]

@@ -8,17 +8,16 @@ import pyarrow as pa
 
 from millstream.core.clock import ManualClock
 from millstream.core.letters import DeadLetter
-from millstream.errors import NameProblem
+from millstream.errors import NameProblem, SinkProblem
 from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
 from millstream.language.durations import microseconds
-from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
 from millstream.runtime.visible import visible
 from millstream.session.rows import Rows, to_batch
-from millstream.testing.run import stand_ins
+from millstream.testing.run import pipeline_of, stand_ins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +38,7 @@ class Live:
     """
 
     def __init__(self, session: Any, clock: ManualClock | None = None) -> None:
-        pipeline: Pipeline = getattr(session, "pipeline", session)
+        pipeline = pipeline_of(session)
         self.clock = clock or ManualClock()
         self.letters: list[DeadLetter] = []
 
@@ -76,11 +75,18 @@ class Live:
 
     def change(self, text: str) -> None:
         """Statements take effect, as `query.change` has it; a sink that they create must be in memory."""
-        self._launch.change(text, fits=self._run.change)
+        self._launch.change(text, fits=self._fits)
         for sink in self._launch.sinks:
             if isinstance(sink, MemorySink):
                 sink.limit = 0  # no limit, as for those that were there
         self._settle()
+
+    def _fits(self, changed: Launch) -> None:
+        for sink in changed.sinks:
+            if not isinstance(sink, MemorySink):
+                hint = f"write CREATE SINK {sink.name} WITH (connector = 'memory')"
+                raise SinkProblem(f"sink {sink.name} is not in memory", hint=hint)
+        self._run.change(changed)
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """What a sink (the only one, when there is one) has got so far."""

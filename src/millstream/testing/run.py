@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import pyarrow as pa
 
 from millstream.core.clock import Clock
 from millstream.core.letters import DeadLetter
-from millstream.errors import NameProblem
+from millstream.errors import NameProblem, SetupProblem, TypeProblem
 from millstream.io import ListSource, MemorySink
 from millstream.pipeline import Pipeline
 from millstream.plan import nodes
@@ -21,10 +21,13 @@ from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 from millstream.runtime.visible import visible
 from millstream.session.letters import LetterList
-from millstream.session.rows import Rows, to_batch
+from millstream.session.rows import Rows, kind_of, to_batch
+from millstream.session.session import RUNTIMES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -107,30 +110,44 @@ def run(
     `batch` cuts the lists into blocks of that many tuples, `files` says into how many units a stream's list is cut:
     neither changes an answer.
     """
-    pipeline: Pipeline = getattr(session, "pipeline", session)
+    pipeline = pipeline_of(session)
     runtime = runtime or getattr(session, "runtime", "local")
+    if runtime not in RUNTIMES:
+        raise NameProblem.unknown("runtime", str(runtime), RUNTIMES)
+    if clock is not None and runtime != "local":
+        raise SetupProblem("a clock moved by hand works in one process only", hint="add runtime='local'")
+    streams = [entry.name for entry in pipeline.catalog.relations if isinstance(entry, Stream)]
+    given, units = _by_stream("inputs", inputs, streams), _by_stream("files", files or {}, streams)
     letters = LetterList()
 
     def source(stream: Stream) -> ListSource:
-        return ListSource(stream.name, stream.read_schema, _units(stream, _given(inputs, stream.name), (files or {}).get(stream.name, 1)))
+        pieces = _units(stream, given.get(stream.name, []), units.get(stream.name, 1))
+        return ListSource(stream.name, stream.read_schema, pieces)
 
-    copy, sinks, streams = stand_ins(pipeline, source)
-    for name in inputs:
-        if name.lower() not in {s.lower() for s in streams}:
-            raise NameProblem.unknown("stream", name, streams)
+    copy, sinks, _ = stand_ins(pipeline, source)
+    if batch is not None:
+        copy.settings.set("execution.batch", batch)
+    if buckets is not None:
+        copy.settings.set("execution.buckets", buckets)
     launch = Launch.prepare(copy)
     launch.letters = letters  # type: ignore[assignment]
-    old = {name: pipeline.settings.get(name) for name in ("execution.batch", "execution.buckets")}
-    try:
-        if batch is not None:
-            launch.settings.set("execution.batch", batch)
-        if buckets is not None:
-            launch.settings.set("execution.buckets", buckets)
-        status = run_local(launch, clock=clock) if runtime == "local" else run_spark(launch)
-    finally:
-        for name, value in old.items():
-            launch.settings.set(name, value)
+    if runtime == "local":
+        status = run_local(launch, clock=clock)
+    else:
+        status = run_spark(
+            launch, master=getattr(session, "master", None), config=getattr(session, "config", None)
+        )
     return Result(collected(copy, sinks), letters.letters, status)
+
+
+def pipeline_of(session: Any) -> Pipeline:
+    """The pipeline of a session, or the one that is given."""
+    pipeline = getattr(session, "pipeline", session)
+    if not isinstance(pipeline, Pipeline):
+        raise TypeProblem(
+            f"a session is needed, not {kind_of(session)}", hint="give the ms.Session that holds the queries"
+        )
+    return pipeline
 
 
 def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tuple[Pipeline, dict[str, MemorySink], dict[str, Stream]]:
@@ -144,7 +161,7 @@ def stand_ins(pipeline: Pipeline, source: Callable[[Stream], ListSource]) -> tup
     catalog = pipeline.catalog.copy()
     for name, stream in streams.items():
         catalog.relations.replace(name, stream)
-    return Pipeline(catalog, pipeline.settings, queries), sinks, streams
+    return Pipeline(catalog, pipeline.settings.copy(), queries), sinks, streams
 
 
 def collected(pipeline: Pipeline, sinks: Mapping[str, MemorySink]) -> dict[str, pa.Table]:
@@ -156,8 +173,23 @@ def collected(pipeline: Pipeline, sinks: Mapping[str, MemorySink]) -> dict[str, 
     return tables
 
 
-def _given(inputs: Mapping[str, Rows], name: str) -> Rows:
-    return next((rows for key, rows in inputs.items() if key.lower() == name.lower()), [])
+def _by_stream(what: str, given: Mapping[str, T], streams: Sequence[str]) -> dict[str, T]:
+    """What is given for each stream, under the name with which the stream is declared."""
+    if not isinstance(given, Mapping):
+        raise TypeProblem(
+            f"{what} is a dictionary by stream, not {kind_of(given)}", hint="write {'Bid': ...}"
+        )
+    found: dict[str, T] = {}
+    for name, value in given.items():
+        declared = next((stream for stream in streams if stream.lower() == str(name).lower()), None)
+        if declared is None:
+            raise NameProblem.unknown("stream", str(name), streams)
+        if declared in found:
+            raise NameProblem(
+                f"{what} names stream `{declared}` twice", hint="leave one out; case makes no difference"
+            )
+        found[declared] = value
+    return found
 
 
 def _units(stream: Stream, rows: Rows, count: int) -> list[pa.RecordBatch]:

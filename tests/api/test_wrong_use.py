@@ -1,0 +1,99 @@
+"""Wrong calls of the Python API end in one line where they are made, and none is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import millstream as ms
+from millstream.errors import NameProblem, PlanProblem, SetupProblem, SinkProblem, TypeProblem
+from tests.api.kit import new_session, tuples
+
+TEXT = "a condition, column or window is a text, not a value of type "
+CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError], str]] = {
+    "where": (lambda s: s.stream("A").where(None), TypeProblem, TEXT + "NoneType"),
+    "select": (lambda s: s.stream("A").select(k=1), TypeProblem, TEXT + "int"),
+    "on": (lambda s: s.stream("A").join(s.stream("B"), on=["k"]), TypeProblem, TEXT + "list"),
+    "join": (lambda s: s.stream("A").join("B"), TypeProblem, "a handle is needed, not a value of type str; write session.stream("),
+    "union": (lambda s: s.stream("A").union("B"), TypeProblem, "a handle is needed, not a value of type str; write session.stream("),
+    "window": (lambda s: s.stream("A").window(timedelta(1)), TypeProblem, "the length of a window is a text, not a value of type"),
+    "slide": (lambda s: s.stream("A").window("1 s", timedelta(1)), TypeProblem, "the slide of a window is a text, not a value of type"),
+    "alias": (lambda s: s.stream("A").alias(None), TypeProblem, "an alias is a text, not a value of type NoneType"),
+    "no alias": (lambda s: s.stream("A").alias(""), PlanProblem, "an alias is empty; give it a name"),
+    "order": (lambda s: s.stream("A").order_by(), PlanProblem, "order_by has no column; name a progressing time"),
+    "more order": (lambda s: s.stream("A").order_by("ts LIMIT 5"), PlanProblem, "`ts LIMIT 5` is more than a column and its direction"),
+    "sink": (lambda s: s.stream("A").insert_into(s.add_sink("P")), TypeProblem, "the name of a sink is a text, not a value of type Mem"),
+    "stream": (lambda s: s.stream(s.stream("A")), TypeProblem, "the name of a stream is a text, not a value of type StreamHandle"),
+    "setting": (lambda s: s.set(5, 5), TypeProblem, "the name of a setting is a text, not a value of type int"),
+    "sql": (lambda s: s.sql(None), TypeProblem, "SQL is a text, not a value of type NoneType"),
+    "file": (lambda s: s.sql(Path("a.sql")), TypeProblem, "sql takes the text of a file, not its name; write sql(path.read_text())"),
+    "table": (lambda s: s.stream("T").start(), PlanProblem, "a query must read FROM a stream; a table alone has no progress"),
+    "explained table": (lambda s: s.sql("EXPLAIN SELECT k FROM T"), PlanProblem, "statement 1, line 1, column 16: a query must read FROM"),
+    "form": (lambda s: s.stream("A").explain("grap"), NameProblem, "no form of a plan `grap`; did you mean `graph`?"),
+    "form of all": (lambda s: s.explain(None), NameProblem, "no form of a plan `None`; there is `logical`, `graph`, `spark`"),
+    "checkpoint": (lambda s: s.stream("A").start(checkpoint="c"), SetupProblem, "the local runtime has no checkpoint; use ms.Session("),
+    "runs": (lambda s: s.run(checkpoint="c"), SetupProblem, "the local runtime has no checkpoint; use ms.Session("),
+    "limit": (lambda s: s.stream("A").start(limit="many"), SinkProblem, "sink answer: `limit` is 'many'; give a number of rows"),
+    "name": (lambda s: s.add_sink("P", ms.MemorySink("Q")), SinkProblem, "sink P: the name of its object is Q; name both alike"),
+    "sessions": (
+        lambda s: s.stream("A").join(new_session().stream("B"), on="A.k = B.k"),
+        PlanProblem,
+        "`A` and `B` are of two sessions; declare both streams in one",
+    ),
+    "variable": (lambda s: s.sql("SELECT * FROM A WHERE k > ${n}"), NameProblem, "statement 1, line 1, column 27: no value for"),
+    "no sink": (lambda s: ms.Session("local").to_arrow(), NameProblem, "there are 0 sinks; declare one with add_sink(name)"),
+    "two sinks": (lambda s: (s.add_sink("P"), s.to_arrow()), NameProblem, "there are 2 sinks; say which with to_arrow(name): Out, P"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_is_one_line(name: str) -> None:
+    call, kind, message = CALLS[name]
+    session = new_session()
+    session.stream("A").select("k").insert_into("Out")
+    with pytest.raises(kind) as told:
+        call(session)
+    assert str(told.value).startswith(message)
+
+
+def test_nothing_of_spark_is_given_to_the_local_runtime() -> None:
+    for given in ({"master": "local[2]"}, {"config": {"spark.ui.enabled": "true"}}):
+        with pytest.raises(SetupProblem, match="the local runtime has no master and no settings of Spark"):
+            ms.Session("local", **given)  # type: ignore[arg-type]
+
+
+def test_a_change_is_a_text() -> None:
+    session = ms.Session("local")
+    source = ms.ListSource("S", session.add_stream("Like", [{"k": 1}]).schema, ended=False)
+    with session.add_stream("S", source).start() as query, pytest.raises(TypeProblem, match="a change is a text, not a value of type"):
+        query.change(None)  # type: ignore[arg-type]
+
+
+def test_a_sink_takes_one_set_of_columns() -> None:
+    """A cell that was changed and runs again is refused before the session can no longer run."""
+    session = ms.Session("local")
+    session.add_stream("A", tuples((1, 1.0, 0)), schema="k BIGINT, v DOUBLE, ts TIMESTAMP", time="ts")
+    session.add_sink("Out")
+    session.sql("INSERT INTO Out SELECT k FROM A")
+    with pytest.raises(PlanProblem) as told:
+        session.sql("INSERT INTO Out SELECT k, v FROM A")
+    said = "statement 1, line 1, column 1: another query writes other columns into sink `Out`; write DROP QUERY Out before"
+    assert str(told.value).startswith(said)
+    assert session.run().written == {"Out": 1}
+    session.sql("DROP QUERY Out; INSERT INTO Out SELECT k, v FROM A")
+    session.run()
+    assert session.to_arrow().to_pylist() == [{"k": 1, "v": 1.0}]
+
+
+def test_spellings_that_work() -> None:
+    session = new_session()
+    a, b = session.stream("A").window("1 s"), session.stream("B").window("1 s")
+    assert a.join(b, on="A.k = B.k", how="LEFT").explain() == a.join(b, on="A.k = B.k", how="left").explain()
+    assert session.stream("A").explain("GRAPH") == session.stream("A").explain("graph")
+    by_sql = session.sql("SELECT * FROM A ORDER BY ts, v DESC, k NULLS LAST")
+    assert isinstance(by_sql, ms.StreamHandle)
+    for handle in (session.stream("A").order_by("ts", "v DESC", "k NULLS LAST"), session.stream("A").order_by("ts, v DESC, k NULLS LAST")):
+        assert handle._bound() == by_sql._bound()
