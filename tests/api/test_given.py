@@ -302,3 +302,24 @@ def test_an_empty_time_is_a_letter() -> None:
         .wait()
     )
     assert (query.to_arrow().num_rows, query.metrics().letters) == (0, {"null-timestamp": 2})
+
+
+def test_reserved_names_are_refused() -> None:
+    session = ms.Session("local")
+    table = pa.table({"k": [1]})
+    for add in (
+        lambda: session.add_stream("__S", table),
+        lambda: session.add_table("__T", table),
+        lambda: session.add_table("T", pa.table({"__k": [1]})),
+        lambda: session.add_sink("__P"),
+    ):
+        with pytest.raises(ms.errors.NameProblem, match=r"`__.` is reserved"):
+            add()
+
+
+def test_a_table_needs_names_that_differ_in_more_than_their_case() -> None:
+    session = ms.Session("local")
+    with pytest.raises(ms.errors.NameProblem, match="two columns are called `K`"):
+        session.add_table("T", pa.table({"k": [1], "K": [2]}))
+    with pytest.raises(ms.errors.TypeProblem, match="table T: the tuples do not name their columns"):
+        session.add_table("T", [(1,)])

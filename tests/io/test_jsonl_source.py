@@ -71,6 +71,12 @@ def test_an_object_over_two_lines_is_broken_even_when_the_count_fits(tmp_path: P
     assert answer.rows == [] and [line for line, _ in answer.reasons] == [1, 2, 3]
 
 
+def test_an_int_has_an_article_of_its_own(tmp_path: Path) -> None:
+    answer = read_text(tmp_path, "a.jsonl", '{"a":[1],"b":{}}\n{"a":1,"b":{}}', "a INT, b BIGINT")
+    reasons = {1: "column `a`: an array is not an INT", 2: "column `b`: an object is not a BIGINT"}
+    assert dict(answer.reasons) == reasons
+
+
 def test_numbers_keep_their_digits(tmp_path: Path) -> None:
     text = (
         '{"a":9223372036854775807,"d":1234567.89,"p":0.1}\n{"a":-9223372036854775808,"d":"1.50","p":1e300}\n'

@@ -132,6 +132,7 @@ def test_a_punctuation_needs_a_condition() -> None:
         ("CHECK (k IN ('a'))", "`'a'` is no value of a column of type BIGINT; CAST it"),
         ("CHECK (k BETWEEN 9 AND 3)", "no value of `k` passes this CHECK; look at its bounds"),
         ("CHECK (k > 1.5)", "`1.5` is no value of a column of type BIGINT"),
+        ("CHECK (i > 1.5)", "`1.5` is no value of a column of type INT"),
         ("CHECK (s IN (1))", "`1` is no value of a column of type STRING"),
         ("CHECK (k IN (1, NULL))", "CHECK can not compare with NULL; null passes a CHECK anyway"),
         ("CHECK (d > 'soon')", "`'soon'` is no value of a column of type DATE"),
@@ -142,7 +143,8 @@ def test_a_punctuation_needs_a_condition() -> None:
 )
 def test_values_that_a_column_does_not_have(clause: str, message: str) -> None:
     with pytest.raises(MillstreamError) as caught:
-        pipeline().add_text(f"CREATE STREAM P (k BIGINT, s STRING, d DATE, ts TIMESTAMP) TIMESTAMP BY ts {clause} WITH (path = 'p');")
+        columns = "k BIGINT, i INT, s STRING, d DATE, ts TIMESTAMP"
+        pipeline().add_text(f"CREATE STREAM P ({columns}) TIMESTAMP BY ts {clause} WITH (path = 'p');")
     assert message in str(caught.value)
     assert caught.value.place is not None and caught.value.place.column > 70
 

@@ -78,6 +78,14 @@ def test_values_and_the_end_of_one_stream() -> None:
     assert live.rows("Out") == [{"k": 2}]
 
 
+@pytest.mark.parametrize("back", ["-5 seconds", -1])
+def test_time_does_not_go_back(back: str | int) -> None:
+    session = session_of(DOORS.format(""))
+    session.sql(UNION)
+    with pytest.raises(ms.MillstreamError, match="time does not go back"):
+        ms.testing.Live(session).advance(back)
+
+
 def test_wrong_names() -> None:
     session = session_of(DOORS.format(""))
     session.sql(UNION)

@@ -76,13 +76,15 @@ def _no_axis(column: str, kind: pa.DataType, place: Place) -> TypeProblem:
 
 
 def _number(expression: exp.Expr, kind: pa.DataType, place: Place) -> int:
-    if pa.types.is_integer(kind):
-        kind = pa.int64()  # one that the column can not hold is a bound all the same
-    return int(to_axis(_constant(expression, kind, place)[0])[0])
+    held = pa.int64() if pa.types.is_integer(kind) else kind  # a bound may be beyond the column's own type
+    return int(to_axis(_constant(expression, kind, place, held)[0])[0])
 
 
-def _constant(expression: exp.Expr, kind: pa.DataType, place: Place) -> tuple[pa.Array, object]:
-    """The value of an expression without columns, as the column's type has it."""
+def _constant(
+    expression: exp.Expr, column: pa.DataType, place: Place, held: pa.DataType | None = None
+) -> tuple[pa.Array, object]:
+    """The value of an expression without columns, as the column's type has it, or a type that holds more."""
+    kind = column if held is None else held
     found = compile_expression(expression, pa.schema([])).type
     text, place = expression.sql("spark"), place_of(expression) or place
     value = fold_constant(expression)
@@ -96,7 +98,8 @@ def _constant(expression: exp.Expr, kind: pa.DataType, place: Place) -> tuple[pa
         else:
             raise ValueError
     except (ValueError, ArithmeticError, pa.ArrowException):
-        raise TypeProblem(f"`{text}` is no value of a column of type {name_of(kind)}", place=place, hint="CAST it") from None
+        said = f"`{text}` is no value of a column of type {name_of(column)}"
+        raise TypeProblem(said, place=place, hint="CAST it") from None
     return array, plain_values(array)[0]
 
 

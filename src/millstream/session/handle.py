@@ -208,6 +208,8 @@ class StreamHandle(Pictured):
         return self.source.copy()
 
     def _select(self, columns: list[exp.Expr]) -> exp.Select:
+        if not columns:
+            raise PlanProblem("a query without columns", hint='name one, such as "k" or n="count(*)"')
         select = exp.Select(expressions=columns, from_=exp.From(this=self._source()))
         for join in self.joins:
             select.append("joins", join.copy())

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from millstream.core.clock import ManualClock
 from millstream.core.letters import DeadLetter
-from millstream.errors import NameProblem, SinkProblem
+from millstream.errors import DataProblem, NameProblem, SinkProblem
 from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
 from millstream.language.durations import microseconds
@@ -70,6 +70,8 @@ class Live:
         if isinstance(by, str):
             number, _, unit = by.strip().partition(" ")
             by = microseconds(number, unit.strip())
+        if by < 0:
+            raise DataProblem("time does not go back", hint='write a length such as "5 seconds"')
         self.clock.advance(by)
         self._settle()
 

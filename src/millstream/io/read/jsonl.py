@@ -189,7 +189,7 @@ def _text(value: Any, kind: pa.DataType) -> tuple[str | None, str | None]:
     if value is None:
         return None, None
     if isinstance(value, (dict, list)):
-        return None, f"{'an object' if isinstance(value, dict) else 'an array'} is not a {type_name(kind)}"
+        return None, f"{'an object' if isinstance(value, dict) else 'an array'} is not {_one_of(kind)}"
     shown = json.dumps(value) if not isinstance(value, Number) else str(value)
     if isinstance(value, bool):
         fits = t.is_boolean(kind) or is_text(kind)
@@ -206,4 +206,10 @@ def _text(value: Any, kind: pa.DataType) -> tuple[str | None, str | None]:
     if fits:
         return str(value), None
     hint = ' (write it as a string such as "2020-01-01T00:00:00Z")' if t.is_timestamp(kind) and isinstance(value, Number) else ""
-    return None, f"{shown} is not a{'n' if type_name(kind)[0] in 'AEIOU' else ''} {type_name(kind)}{hint}"
+    return None, f"{shown} is not {_one_of(kind)}{hint}"
+
+
+def _one_of(kind: pa.DataType) -> str:
+    """`an INT`, `a BIGINT`."""
+    name = type_name(kind)
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
