@@ -18,7 +18,7 @@ REFUSED = [
     ("SELECT count(*) AS n FROM A", "", "(no column) would never close"),
     (
         "SELECT count(*) AS n FROM B [RANGE 2 DAYS, WA d]",
-        "",
+        "[RANGE",
         "windows over `d` would never close: it is not a progressing column; name one with WA (`ts`)",
     ),
     ("SELECT count(*) AS n FROM A [RANGE 1 MINUTE, WA g]", "[RANGE", "a window needs a time, and `g` is STRING"),

@@ -159,3 +159,12 @@ def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, object] = {}
     exec(code.replace("open(", "__import__('pathlib').Path(").replace(".read()", ".read_text()"), names)
     assert [(row["auction"], row["bids"], row["best"]) for row in names["rows"]] == [(1, 2, 11.0)]  # type: ignore[attr-defined]
+
+
+def test_a_letter_shows_the_aggregate_that_the_user_wrote() -> None:
+    session = ms.Session("local")
+    session.add_stream("A", schema="s STRING, ts TIMESTAMP", time="ts")
+    session.add_sink("Out")
+    session.sql("INSERT INTO Out SELECT CAST(max(s) AS INT) AS top FROM A [RANGE 1 MINUTE]")
+    (letter,) = ms.testing.run(session, {"A": [("high", "2026-01-01 12:00:00")]}).letters
+    assert "MAX(s)" in letter.reason and "__" not in letter.reason

@@ -67,6 +67,12 @@ def type_name(kind: pa.DataType) -> str:
     return "TIMESTAMP" if pa.types.is_timestamp(kind) else _NAMES.get(kind, str(kind).upper())
 
 
+def one_of(kind: pa.DataType) -> str:
+    """The name with its article: `an INT`, `a BIGINT`."""
+    name = type_name(kind)
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
+
+
 def columns_text(schema: pa.Schema) -> str:
     """`auction BIGINT, ts TIMESTAMP`: the columns that users see."""
     shown = [column for column in schema if not is_hidden(column.name)]

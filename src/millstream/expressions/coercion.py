@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from millstream.core.types import INTERVAL, TIMESTAMP
+from millstream.core.types import INTERVAL, TIMESTAMP, one_of
 from millstream.errors import TypeProblem
 from millstream.expressions import casts
 from millstream.expressions.names import is_number, name_of
@@ -117,7 +117,7 @@ def parse_literal(node: Node, kind: pa.DataType, what: str) -> Node:
             f"{what} reads the literal '{node.value}' as {name_of(kind)}, and it is none",
             hint="write the literal as INTERVAL '...' <unit>"
             if kind == INTERVAL
-            else f"write a {name_of(kind)} or CAST the other side AS STRING",
+            else f"write {one_of(kind)} or CAST the other side AS STRING",
         ) from error
 
 

@@ -16,6 +16,7 @@ from millstream.expressions.coercion import decimal_type
 from millstream.expressions.names import normal_type
 from millstream.expressions.node import FAILURES, Datum, Node, broadcast, constant, place_of
 from millstream.expressions.registry import Scope, rule
+from millstream.language.places import text_of
 
 FAMILIES = (arithmetic, bits, casts, comparison, intervals, logic, numeric, patterns, strings, times)
 """The modules whose rules fill the registry when they are imported."""
@@ -45,7 +46,7 @@ class Compiled:
         return broadcast(self._node.run(batch), batch.num_rows, self.type)
 
     def reason(self, error: BaseException) -> str:
-        return f"{self.expression.sql('spark')}: {error}"
+        return f"{text_of(self.expression)}: {error}"
 
     @property
     def constant(self) -> pa.Scalar | None:
@@ -66,7 +67,7 @@ def compile_expression(expression: exp.Expr, schema: pa.Schema) -> Compiled:
         compiled.attempt(empty_batch(schema))
     except (NotImplementedError, TypeError) as error:
         raise UnsupportedProblem(
-            f"`{expression.sql('spark')}` is not supported for these types: {error}", place=place_of(expression)
+            f"`{text_of(expression)}` is not supported for these types: {error}", place=place_of(expression)
         ) from error
     return compiled
 

@@ -12,7 +12,7 @@ from sqlglot.tokens import Token, TokenType
 from millstream.errors import Place, SyntaxProblem
 from millstream.language.dialect import Millstream
 from millstream.language.foreign import refuse_foreign
-from millstream.language.places import place_of, written
+from millstream.language.places import place_of, text_of, written
 from millstream.language.problems import from_sqlglot
 from millstream.language.statement_parser import StatementParser
 from millstream.language.statements import (
@@ -55,6 +55,7 @@ __all__ = [
     "parse_query",
     "place_of",
     "settled",
+    "text_of",
     "variables_of",
     "window_of",
     "written",

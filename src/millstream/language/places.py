@@ -9,13 +9,23 @@ from sqlglot import exp
 from millstream.errors import Place
 
 WRITTEN = "written"
-"""The key under which a function keeps the name that the user wrote."""
+"""The key of what the user wrote: the name of a function, or the expression behind a column of the engine."""
 
 
 def written(function: exp.Expr) -> str:
     """The name of a function as the user wrote it: `max_by`, where the parser has `argmax`."""
     known = function.sql_name().lower() if isinstance(function, exp.Func) else function.key
     return str(function.meta.get(WRITTEN) or known)
+
+
+def text_of(expression: exp.Expr) -> str:
+    """The expression in Spark SQL, with what the user wrote in place of columns that the engine has named."""
+
+    def visit(part: exp.Expr) -> exp.Expr:
+        named = isinstance(part, exp.Column) and part.meta.get(WRITTEN)
+        return exp.Var(this=named) if named else part
+
+    return str(expression.transform(visit).sql("spark"))
 
 
 def place_of(expression: exp.Expr, *, statement: int | None = None, file: str | None = None) -> Place | None:

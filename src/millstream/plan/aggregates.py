@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from millstream.core.types import HIDDEN
+from millstream.core.types import HIDDEN, is_hidden
 from millstream.errors import NameProblem, PlanProblem, UnsupportedProblem
 from millstream.expressions.registry import FUNCTIONS as SCALARS
-from millstream.language import place_of, written
+from millstream.language import place_of, text_of, written
+from millstream.language.places import WRITTEN
 from millstream.plan.nodes import Aggregate, Call, Node, Windowed
 from millstream.plan.rules.recognise_windows import consumed
 from millstream.plan.scope import Scope, column
@@ -83,12 +84,12 @@ def bind_aggregation(
 
         def visit(part: exp.Expr) -> exp.Expr:
             if part in names:
-                return column(names[part])
+                return _named(names[part], part)
             if isinstance(part, (exp.AggFunc, exp.Filter)):
                 call = calls.get(part)
                 if call is None:
                     call = calls[part] = _call(part, f"{HIDDEN}a{len(calls)}")
-                return column(call.name)
+                return _named(call.name, part)
             if isinstance(part, exp.Column) and part.name not in scope.extra:
                 raise PlanProblem(
                     f"column `{part.name}` is neither grouped nor aggregated", place=place_of(expression), hint="add it to GROUP BY"
@@ -101,6 +102,17 @@ def bind_aggregation(
     condition = rewrite(_without_aliases(having.this, outputs, scope)) if having is not None else None
     lacks = tuple((relation.title, time) for relation in scope.relations for time in relation.lacks)
     return Aggregate(node, tuple(keys), tuple(calls.values()), window, lacks), selected, condition
+
+
+def _named(name: str, part: exp.Expr) -> exp.Expr:
+    """The column of an aggregate that holds a part of the query, with the place and the text of that part."""
+    found = column(name)
+    if is_hidden(name):
+        found.meta[WRITTEN] = text_of(part).replace("`", "")
+    place = place_of(part)
+    if place is not None:
+        found.meta.update(line=place.line, col=place.column, statement=place.statement, file=place.file)
+    return found
 
 
 def _without_aliases(expression: exp.Expr, outputs: Outputs, scope: Scope) -> exp.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -256,8 +257,9 @@ def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = No
         name = node.time
     span = int(spec.args.get("range") or 0)
     slide = spec.args.get("slide")
+    window = Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None)
     try:
-        return Windowed(node, Window(name, span, int(slide) if slide else max(span, 1), kind == "rows", slide is not None))
+        return Windowed(node, replace(window, place=place_of(spec)))
     except MillstreamError as problem:
         raise problem.at(place_of(spec)) from None
 

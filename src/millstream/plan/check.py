@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from millstream.core.types import is_hidden
 from millstream.errors import PlanProblem
-from millstream.language import place_of
+from millstream.language import place_of, text_of
+from millstream.plan.explain import meanings
 from millstream.plan.nodes import Aggregate, Distinct, Join, Node, Scan
 from millstream.plan.window import Window
 
@@ -49,7 +50,7 @@ def _check_time_in(expression: exp.Expr, node: Aggregate) -> None:
     """Refuse `date_format(ts, 'yyyy')`: the expression does not progress, its column does."""
     for part in expression.find_all(exp.Column):
         if part.name in node.input.progressing:
-            text = expression.sql("spark").replace("`", "")
+            text = text_of(expression).replace("`", "")
             said = f"`{text}` does not progress, though `{part.name}` does"
             raise PlanProblem(
                 f"the groups of this GROUP BY would never close: {said}",
@@ -68,8 +69,12 @@ def _by_time(node: Aggregate) -> str:
 
 def _check_window(window: Window, node: Aggregate | Distinct) -> None:
     if window.attribute not in node.input.progressing:
+        name = meanings(node.input).get(window.attribute, window.attribute)
+        over = "the later time of a join" if is_hidden(name) else f"`{name}`"
         raise PlanProblem(
-            f"windows over `{window.attribute}` would never close: it is not a progressing column", hint=f"name one with WA{_times(node)}"
+            f"windows over {over} would never close: it is not a progressing column",
+            hint=f"name one with WA{_times(node)}",
+            place=window.place,
         )
 
 

@@ -53,17 +53,17 @@ def _(node: nodes.TableScan) -> str:
 
 @describe.register
 def _(node: nodes.Filter) -> str:
-    return f"filter {sql_text(node.predicate, _meanings(node.input))}"
+    return f"filter {sql_text(node.predicate, meanings(node.input))}"
 
 
 @describe.register
 def _(node: nodes.Project) -> str:
-    return f"project {columns_text(node.columns, _meanings(node.input))}"
+    return f"project {columns_text(node.columns, meanings(node.input))}"
 
 
-def _meanings(node: Node) -> dict[str, str]:
+def meanings(node: Node) -> dict[str, str]:
     """What the hidden columns of a node stand for: calls of an aggregate, keys and axes that a projection computes."""
-    below = {name: text for child in node.inputs for name, text in _meanings(child).items()}
+    below = {name: text for child in node.inputs for name, text in meanings(child).items()}
     if isinstance(node, nodes.Project):
         return {name: sql_text(e, below) for name, e in node.columns if is_hidden(name)}
     if isinstance(node, nodes.Aggregate):
@@ -84,7 +84,7 @@ def _(node: nodes.Windowed) -> str:
 
 @describe.register
 def _(node: nodes.Join) -> str:
-    names = _meanings(node.left) | _meanings(node.right)
+    names = meanings(node.left) | meanings(node.right)
     parts = [f"{sql_text(a, names)} = {sql_text(b, names)}" for a, b in node.keys]
     parts += [band_text(band, node.pair_schema, names) for band in node.bands]
     parts += [sql_text(c, names) for c in node.condition]
@@ -117,7 +117,7 @@ def _(node: nodes.Insert) -> str:
 
 def _window(window: Window, source: Node) -> str:
     """On the column that the user knows, where a projection has given it a hidden name."""
-    return window_text(replace(window, attribute=_meanings(source).get(window.attribute, window.attribute)))
+    return window_text(replace(window, attribute=meanings(source).get(window.attribute, window.attribute)))
 
 
 def _closing(node: nodes.Aggregate) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from millstream.errors import Place
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
@@ -34,6 +36,7 @@ class Window:
     """True when the attribute may be null, because a left join brought it: then no pair is bound by it."""
     days: bool = False
     """True when range and slide count days, as a DATE does, and not microseconds."""
+    place: Place | None = field(default=None, compare=False, metadata={"fact": False})
 
     def in_days(self) -> Window:
         """The window on a DATE; NOW and no window stay what they are."""

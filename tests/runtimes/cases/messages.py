@@ -283,4 +283,16 @@ RESERVED = [
     Message("CREATE SINK __New WITH (connector = 'console');", ("`__New` is reserved",), "__New"),
 ]
 
-MESSAGES = [*BRACKETS, *NOT_YET, *TIME, *INTO, *QUERIES, *FUNCTIONS, *TYPES, *RESERVED]
+ENGINE = [
+    query("SELECT DISTINCT k FROM A [RANGE 10 SECONDS WA o]", "windows over `o`", "never close", at="["),
+    query("SELECT count(*) FROM (SELECT k FROM A [RANGE 1 MINUTE WA o])", "windows over `o`", at="[RANGE"),
+    query(
+        "SELECT count(*) [RANGE 1 MINUTE] FROM A LEFT JOIN B ON A.k = B.k AND A.o <= B.ts AND B.ts < A.o",
+        "windows over the later time of a join",
+        at="[RANGE",
+    ),
+    query("SELECT k FROM A [RANGE 1 MINUTE] GROUP BY k HAVING max(u)", "BOOLEAN, `MAX(u)` is INT", at="max"),
+    query("SELECT CASE WHEN k > 1 THEN 'a' ELSE 2 END FROM A", "write an INT", at="k > 1"),
+]
+
+MESSAGES = [*BRACKETS, *NOT_YET, *TIME, *INTO, *QUERIES, *FUNCTIONS, *TYPES, *RESERVED, *ENGINE]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from millstream.core.types import Int64s
+from millstream.core.types import Int64s, one_of
 from millstream.errors import SourceProblem
 from millstream.io.contract import DeadLetter, Reading
 from millstream.io.read.base import Raw, broken, line_blocks, numbered, pieces
@@ -189,7 +189,7 @@ def _text(value: Any, kind: pa.DataType) -> tuple[str | None, str | None]:
     if value is None:
         return None, None
     if isinstance(value, (dict, list)):
-        return None, f"{'an object' if isinstance(value, dict) else 'an array'} is not {_one_of(kind)}"
+        return None, f"{'an object' if isinstance(value, dict) else 'an array'} is not {one_of(kind)}"
     shown = json.dumps(value) if not isinstance(value, Number) else str(value)
     if isinstance(value, bool):
         fits = t.is_boolean(kind) or is_text(kind)
@@ -206,10 +206,4 @@ def _text(value: Any, kind: pa.DataType) -> tuple[str | None, str | None]:
     if fits:
         return str(value), None
     hint = ' (write it as a string such as "2020-01-01T00:00:00Z")' if t.is_timestamp(kind) and isinstance(value, Number) else ""
-    return None, f"{shown} is not {_one_of(kind)}{hint}"
-
-
-def _one_of(kind: pa.DataType) -> str:
-    """`an INT`, `a BIGINT`."""
-    name = type_name(kind)
-    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
+    return None, f"{shown} is not {one_of(kind)}{hint}"

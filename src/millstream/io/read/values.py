@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.core.types import TIMESTAMP, outside
+from millstream.core.types import TIMESTAMP, one_of, outside
 from millstream.core.types import type_name as type_name
 
 Bad = list[tuple[int, str]]
@@ -146,7 +146,7 @@ def reason_for(text: str, kind: pa.DataType) -> str:
         return f"{shown} is out of range for {name}"
     if (pa.types.is_timestamp(kind) or pa.types.is_date(kind)) and text.startswith("0000-"):
         return f"{shown} lies outside the years 1 to 9999"
-    return f"{shown} is not a{'n' if name[0] in 'AEIOU' else ''} {name}"
+    return f"{shown} is not {one_of(kind)}"
 
 
 def _bytes(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Bad]:

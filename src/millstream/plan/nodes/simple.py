@@ -13,7 +13,7 @@ from sqlglot import exp
 from millstream.core.types import Order, columns_text, is_axis, is_hidden
 from millstream.errors import PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
-from millstream.language import place_of
+from millstream.language import place_of, text_of
 from millstream.language.durations import spell
 from millstream.language.types import sql_type
 from millstream.plan.nodes.base import Expression, Node, Unary
@@ -30,7 +30,7 @@ class Filter(Unary):
     def __post_init__(self) -> None:
         compiled = compile_expression(self.predicate, self.input.schema)
         if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
-            text = self.predicate.sql("spark").replace("`", "")
+            text = text_of(self.predicate).replace("`", "")
             raise TypeProblem(f"a condition must be BOOLEAN, `{text}` is {sql_type(compiled.type)}", place=place_of(self.predicate))
 
 
