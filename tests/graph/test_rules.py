@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from millstream.graph.rules import BATCHED, EXIT, STRATEGIES, Next, select
+from millstream.graph.rules import BATCHED, EXIT, STRATEGIES, Next, Rule, select
 
 
 @dataclass
@@ -14,6 +14,8 @@ class Seen:
     yields: bool
     more: bool
     full: bool = False
+    begun: bool = True
+    behind: int | None = None
     current: int = 5
     succ: int = 6
     pred: int = 4
@@ -53,3 +55,20 @@ def test_a_full_batch_moves_on() -> None:
     assert select(rules, Seen(True, True)) == ENCORE
     assert select(rules, Seen(True, True, full=True)) == FORWARD
     assert select(rules, Seen(False, True, full=True)) == BACKTRACK
+
+
+TURN = Next(7, True)
+
+
+@pytest.mark.parametrize("rules", [STRATEGIES["depth-first"].rules, BATCHED.rules])
+def test_depth_first_a_branch_of_a_fork_that_is_behind_comes_next(rules: tuple[Rule, ...]) -> None:
+    assert select(rules, Seen(False, True, full=True, behind=7)) == TURN
+    assert select(rules, Seen(False, False, full=True, behind=7)) == TURN
+    assert select(rules, Seen(False, True, begun=False, behind=7)) == TURN
+    assert select(rules, Seen(True, True, full=True, behind=7)) == FORWARD
+    assert select(rules, Seen(False, True, full=False, behind=7)) == ENCORE
+
+
+@pytest.mark.parametrize("strategy", ["breadth-first", "round-robin"])
+def test_other_strategies_finish_one_branch_first(strategy: str) -> None:
+    assert select(STRATEGIES[strategy].rules, Seen(False, True, full=True, behind=7)) == ENCORE

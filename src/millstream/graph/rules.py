@@ -34,8 +34,16 @@ class View(Protocol):
         """The producer of an empty input; asked only where there is one."""
 
     @property
+    def begun(self) -> bool:
+        """It has taken tuples since it became the current one."""
+
+    @property
     def full(self) -> bool:
         """It has taken as many tuples as a batch may have since it became the current one."""
+
+    @property
+    def behind(self) -> int | None:
+        """Another branch of the fork before it that can run and has more left to take."""
 
 
 class Next(NamedTuple):
@@ -66,6 +74,13 @@ def encore_within_batch(view: View) -> Next | None:
     return Next(view.current, True) if not view.full and view.more else None
 
 
+def take_turns(view: View) -> Next | None:
+    """On to a branch of the same fork that has taken less; not within a batch, and not before what that has put out."""
+    if view.begun and (view.yields or not view.full):
+        return None
+    return None if (branch := view.behind) is None else Next(branch, True)
+
+
 def backtrack(view: View) -> Next | None:
     """Back to its predecessor, whose rules say what comes next."""
     return Next(view.pred, False)
@@ -92,13 +107,13 @@ class Strategy:
 
 
 STRATEGIES = {
-    "depth-first": Strategy("DFS", (forward, encore, backtrack)),
+    "depth-first": Strategy("DFS", (forward, take_turns, encore, backtrack)),
     "breadth-first": Strategy("BFS", (encore, forward, backtrack)),
     "round-robin": Strategy("RR", (encore, forward, leave), paths=True),
 }
 """By the name that SET execution.strategy takes."""
 
-BATCHED = Strategy("DFS", (encore_within_batch, forward, backtrack))
+BATCHED = Strategy("DFS", (take_turns, encore_within_batch, forward, backtrack))
 """Depth-first, k tuples at a time."""
 
 
@@ -113,7 +128,7 @@ def select(rules: tuple[Rule, ...], view: View) -> Next:
 
 def rule_name(rule: Rule) -> str:
     """As the paper names it."""
-    names: dict[Rule, str] = {forward: "Forward", encore: "Encore", backtrack: "Backtrack", leave: "Exit"}
+    names: dict[Rule, str] = {forward: "Forward", take_turns: "Turns", encore: "Encore", backtrack: "Backtrack", leave: "Exit"}
     return names.get(rule, "Encore within a batch")
 
 

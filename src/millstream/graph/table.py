@@ -96,17 +96,17 @@ class StateTable:
         found = {number for number in operators if number in inside}
         broken = bool(self.breaks) or any(strategy.paths for strategy in set(self.strategies.values()))
         for number in sorted(found):
-            preds = tuple(p if p in inside and not self._broken(p, number) else None for p in inside[number])
+            preds = tuple(p if p in inside and not self.broken(p, number) else None for p in inside[number])
             readers = [c for c in self._readers.get(number, ()) if c in inside]
             if broken:
-                readers = [c for c in readers if not self._broken(number, c)]
+                readers = [c for c in readers if not self.broken(number, c)]
             self.lines[number] = State(number, preds, tuple(readers))
         return found
 
     def _paths(self, producer: int, consumer: int) -> bool:
         return any(n in self.strategies and self.strategies[n].paths for n in (producer, consumer))
 
-    def _broken(self, producer: int, consumer: int) -> bool:
+    def broken(self, producer: int, consumer: int) -> bool:
         """At a break point, and where a strategy runs paths only, at every arc at which paths meet or part."""
         if (producer, consumer) in self.breaks:
             return True

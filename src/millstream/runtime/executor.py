@@ -9,7 +9,7 @@ from millstream.core.letters import DeadLetter
 from millstream.graph.breaks import break_points, fragments, paths
 from millstream.graph.execution import Execution
 from millstream.graph.graph import Vertex
-from millstream.graph.rules import EXIT, Next, Rule, Strategy, select, strategy_of
+from millstream.graph.rules import EXIT, Next, Rule, Strategy, encore_within_batch, select, strategy_of
 from millstream.graph.table import Arc, StateTable
 from millstream.operators.buffers import Book, Head
 from millstream.operators.contract import Container, Due, Operator, Output
@@ -178,7 +178,7 @@ class Executor:
         tuples, punctuations, queued = counts.tuples, counts.punctuations, counts.waited
         gauge.peak = max(gauge.peak, inputs.rows + waiting)  # a queue shrinks by steps only: it was longest right before one
         out = Output()
-        operator.step(inputs, out, None if limit is None else max(limit - taken, 1))
+        operator.step(inputs, out, None if limit is None else limit - taken)
         if not operator.more(inputs):
             self.network.pending.pop(number, None)
         tuples, punctuations = counts.tuples - tuples, counts.punctuations - punctuations
@@ -259,7 +259,7 @@ class _View:
         self.taken = 0
 
     def turn_to(self, operator: int) -> None:
-        if operator != self.current:
+        if operator != self.current or encore_within_batch not in self.executor.rules[operator]:  # else its batch goes on
             self.current, self.taken = operator, 0
 
     @property
@@ -299,6 +299,25 @@ class _View:
         empty = [p for port in behind if (p := state.preds[port]) is not None and not heads[port].ready]
         found = next((p for p in empty if p in self.network.pending), None)
         return found if found is not None else (empty or [p for p, _ in before])[0]
+
+    @property
+    def behind(self) -> int | None:
+        """Each branch asks the next one in the circle first. Nobody is behind where break points say who goes first."""
+        executor, network = self.executor, self.network
+        for port, producer in enumerate(network.vertices[self.current].inputs):
+            branches = network.branches.get(producer, ())
+            if len(branches) < 2 or executor.slopes:
+                continue
+            own = network.inputs[self.current].heads[port]
+            at = next(at for at, branch in enumerate(branches) if branch[2] is own)
+            for consumer, _, head in (*branches[at + 1 :], *branches[:at]):
+                if head.rows > own.rows and consumer in network.pending and not executor.table.broken(producer, consumer):
+                    return consumer
+        return None
+
+    @property
+    def begun(self) -> bool:
+        return self.taken > 0
 
     @property
     def full(self) -> bool:
