@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 stage`, `2 stages`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Place:
     """Where in a pipeline file something stands: statement number, line and column, all from 1."""

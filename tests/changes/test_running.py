@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -60,11 +61,16 @@ def complete(place: Path, sink: str, number: int) -> Callable[[], bool]:
     return lambda: any(row[0] == number for row in told(place, sink))
 
 
+SAID: list[str] = []
+"""What the run that was started last has said."""
+
+
 @contextmanager
 def running(place: Path, runtime: str, checkpoint: str | None = None, directory: Path | None = None) -> Iterator[Control]:
     session = ms.Session(runtime, "local[2]" if runtime == "spark" else None)
     session.sql(TEXT.replace("{place}", str(place)))
-    control, stop = Control(None if directory is None else str(directory)), threading.Event()
+    SAID.clear()
+    control, stop = Control(None if directory is None else str(directory), say=SAID.append), threading.Event()
     problems: list[BaseException] = []
 
     def work() -> None:
@@ -147,15 +153,17 @@ def test_a_checkpoint_keeps_what_was_changed(place: Path, spark: object) -> None
     assert written.count("\n") == 2
     # One that was written down, but which no micro-batch was planned with, is made then, or found to be wrong and forgotten.
     log.write_text(written + json.dumps({"text": "DROP QUERY Gone", "variables": {}, "file": None}) + "\n")
-    with running(place, "spark", checkpoint) as control:
+    refused = "this needs 2 stages, and the run keeps the 1 that it began with; start a new run with SET execution.stages = 2;"
+    with running(place, "spark", checkpoint, place / "control") as control:
         minute(place, 5)
         until(complete(place, "sums", 4))
-        with pytest.raises(ms.MillstreamError, match=r"this needs \d stages, and the run has \d; start it with SET execution.stages"):
+        with pytest.raises(ms.MillstreamError, match=re.escape(refused)):
             control.ask("""
                 CREATE SINK Deep WITH (connector = 'memory');
                 INSERT INTO Deep SELECT n, count(*) AS m
                 FROM (SELECT k, count(*) AS n FROM S [RANGE 1 MINUTE] GROUP BY k) [RANGE 1 HOUR] AS x GROUP BY n;
             """)
+    assert "1 stage: the queries need 1, and one that comes later can use up to 1" in SAID
     assert told(place, "counts") == counts(range(3))
     assert told(place, "sums") == sums(range(2, 5))
     assert log.read_text() == written

@@ -55,6 +55,13 @@ def test_blocks_of_other_sizes_than_the_limit_cost_no_more_steps_than_there_are_
     assert max(tuples for _, tuples in steps.taken) == 100
 
 
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_an_operator_that_reads_a_fork_twice_takes_turns_with_nobody(limit: int) -> None:
+    steps = Steps(30, "depth-first", limit, "SELECT k, ts FROM A UNION ALL SELECT k, ts FROM A")
+    assert [len(set(branches)) for branches in steps.forks] == [1]
+    assert not steps.executor.network.pending
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 @pytest.mark.parametrize(
     "queries",

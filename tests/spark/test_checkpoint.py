@@ -17,7 +17,7 @@ from pyspark import cloudpickle
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
 from millstream.io import FileSink
-from millstream.runtime.checkpoint import FORMAT
+from millstream.runtime.checkpoint import FORMAT, Checkpoint
 from millstream.runtime.runs import run_spark
 from millstream.session import Session
 
@@ -39,7 +39,7 @@ def session(place: Path, change: Callable[[str], str] = str) -> Session:
 
 @pytest.fixture(scope="module")
 def half_way(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was stopped after some of its micro-batches."""
+    """A run that was stopped after some of its micro-batches. It has a stage more than its query needs."""
     place = tmp_path_factory.mktemp("half-way")
     (place / "bids").mkdir()
     for number in range(FILES):
@@ -47,7 +47,8 @@ def half_way(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
         late = ["9,9.0,2025-01-01 12:00:00"] if number == 2 else []
         (place / "bids" / f"{number}.csv").write_text("\n".join(["auction,price,ts", *rows, *late, ""]))
     stop = threading.Event()
-    status = session(place).run(checkpoint=str(place / "checkpoint"), stop=stop, on_status=lambda s: s.batches > 3 and stop.set())
+    begun = session(place, lambda text: text + "SET execution.stages = 2;")
+    status = begun.run(checkpoint=str(place / "checkpoint"), stop=stop, on_status=lambda s: s.batches > 3 and stop.set())
     assert status.stopped and sum(status.letters.values()) == 1
     return place
 
@@ -90,10 +91,10 @@ def test_what_comes_for_a_stream_that_has_ended_is_refused_and_not_passed_over(s
     assert answer(place) == EXPECTED
 
 
-def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets(spark: object, place: Path) -> None:
+def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets_or_stages(spark: object, place: Path) -> None:
     """Also with another machine's number of cores: here two buckets were chosen by default, and three cores would make three."""
     known = json.loads((place / "checkpoint" / "millstream.json").read_text())
-    assert known["buckets"] == 2 and known["format"] == FORMAT
+    assert known["buckets"] == 2 and known["stages"] == 2 and known["format"] == FORMAT
     session(place).run(checkpoint=str(place / "checkpoint"))
     assert answer(place) == EXPECTED
     assert len((place / "out_dead_letters" / "Bid-driver-00000002.jsonl").read_text().splitlines()) == 1
@@ -145,6 +146,21 @@ def test_another_sink_or_stream_is_another_query(place: Path) -> None:
 def test_other_buckets_are_refused_with_both_numbers(place: Path) -> None:
     refused = refusal(place, lambda text: text + "SET execution.buckets = 4;")
     assert "has 2 buckets, and execution.buckets asks for 4; leave execution.buckets out to go on with 2" in refused
+
+
+def test_more_stages_than_there_are_are_refused_with_both_numbers(place: Path) -> None:
+    refused = refusal(place, lambda text: text + "SET execution.stages = 3;")
+    assert "has 2 stages, and execution.stages asks for 3; leave execution.stages out to go on with 2" in refused
+
+
+@pytest.mark.slow
+def test_other_stages_that_only_spark_finds_are_one_line(spark: object, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkpoint elsewhere that a crash has left, where nothing of ours is beside Spark's files."""
+    monkeypatch.setattr(Checkpoint, "stages", lambda self, asked, needed: 3)
+    last = max((place / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    last.unlink()
+    with pytest.raises(PlanProblem, match=r"has 2 stages, and this run 3; SET execution\.stages = 2, or give a new"):
+        session(place).run(checkpoint=str(place / "checkpoint"))
 
 
 @pytest.mark.parametrize("name", ["millstream.json", "metadata", "offsets/last", "commits/last"])

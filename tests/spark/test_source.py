@@ -130,6 +130,22 @@ def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:
     assert isinstance(unseal(str(failure.value)), PlanProblem)
 
 
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ("query 1 2", "the checkpoint has 1 stage, and this run 2; SET execution.stages = 1, or give a new checkpoint directory"),
+        ("query 2 3", "the checkpoint has 3 buckets, and this run 2; SET execution.buckets = 3, or give a new checkpoint directory"),
+        ("other 2 2", "the checkpoint belongs to another query; give a new checkpoint directory, or run the query it was made with"),
+    ],
+)
+def test_a_checkpoint_with_other_parts_is_refused_with_the_number_that_differs(tmp_path: Path, shape: str, said: str) -> None:
+    shipment = wire.Shipment.pack(toy_program(toy.FileWords(str(tmp_path))), uuid.uuid4().hex)
+    of = Reader(shipment, "query 2 2", 2, 2)
+    with pytest.raises(WorkerFailure) as failure:
+        of.latestOffset(of.initialOffset() | {"shape": shape}, None)
+    assert str(unseal(str(failure.value))) == said
+
+
 def test_unseal_finds_pythons_last_line() -> None:
     error = unseal("Job aborted: Traceback (most recent call last):\n  File x\nValueError: no such thing\n\tat org.apache.spark")
     assert isinstance(error, MillstreamError) and "ValueError: no such thing" in str(error)

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
-from millstream.errors import MillstreamError, PlanProblem, SetupProblem, is_full
+from millstream.errors import MillstreamError, PlanProblem, SetupProblem, counted, is_full
 from millstream.io.hold import is_at, make_directories, remove_directories
 from millstream.io.places import local_path, scheme_of
 from millstream.io.staging import Staging, save
 from millstream.runtime.facts import Facts
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever a checkpoint of before can no longer be read."""
 
 OURS, LOCK, SPOOL = "millstream.json", "millstream.lock", "millstream-spool"
@@ -121,11 +121,21 @@ class Checkpoint:
             raise PlanProblem(said, hint=f"leave execution.buckets out to go on with {have}, or {ANEW}")
         return have
 
-    def keep(self, buckets: int) -> None:
+    def stages(self, asked: int, needed: int) -> int:
+        """How many the run has: for good, as Spark keeps the state of each."""
+        if self.known is None or self.last < 0:
+            return max(asked, needed)
+        have: int = self.known["stages"]
+        if asked > have:
+            said = f"the checkpoint {self.path} has {counted(have, 'stage')}, and execution.stages asks for {asked}"
+            raise PlanProblem(said, hint=f"leave execution.stages out to go on with {have}, or {ANEW}")
+        return have
+
+    def keep(self, buckets: int, stages: int) -> None:
         """From here on it belongs to the query that it agreed with."""
         if not self.remote:
             with _readable(self.path):
-                save(os.path.join(self.path, OURS), {**self.next, "buckets": buckets})
+                save(os.path.join(self.path, OURS), {**self.next, "buckets": buckets, "stages": stages})
 
     def close(self) -> None:
         """Let go; a run that was refused before it began leaves nothing behind."""
@@ -184,7 +194,7 @@ def _known(path: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", known)
 
 
-_SHAPE = {"run": str, "buckets": int, "fingerprint": str, "facts": dict, "results": dict, "letters": str}
+_SHAPE = {"run": str, "buckets": int, "stages": int, "fingerprint": str, "facts": dict, "results": dict, "letters": str}
 
 
 def _locked(path: str) -> IO[str]:

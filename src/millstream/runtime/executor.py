@@ -311,7 +311,9 @@ class _View:
             own = network.inputs[self.current].heads[port]
             at = next(at for at, branch in enumerate(branches) if branch[2] is own)
             for consumer, _, head in (*branches[at + 1 :], *branches[:at]):
-                if head.rows > own.rows and consumer in network.pending and not executor.table.broken(producer, consumer):
+                if head.rows <= own.rows or consumer == self.current or consumer not in network.pending:
+                    continue
+                if not executor.table.broken(producer, consumer):
                     return consumer
         return None
 

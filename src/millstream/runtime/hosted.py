@@ -13,7 +13,7 @@ import pyarrow as pa
 from millstream.core.block import Block
 from millstream.core.letters import DeadLetter
 from millstream.core.types import MAX_TIME, MIN_TIME
-from millstream.errors import PlanProblem
+from millstream.errors import PlanProblem, counted
 from millstream.graph.cut import INGEST, Crossing, Cut, cut
 from millstream.graph.execution import Execution
 from millstream.graph.graph import Graph
@@ -71,8 +71,9 @@ class HostedProgram:
         """The next edition; refused where it does not fit into the stages that there are."""
         cut_ = cut(graph, self.cut)
         if cut_.stages > self.stages:
-            hint = f"start it with SET execution.stages = {cut_.stages}"
-            raise PlanProblem(f"this needs {cut_.stages} stages, and the run has {self.stages}", hint=hint)
+            said = f"this needs {counted(cut_.stages, 'stage')}, and the run keeps the {self.stages} that it began with"
+            hint = f"start a new run with SET execution.stages = {cut_.stages}; a checkpoint keeps its number of stages"
+            raise PlanProblem(said, hint=hint)
         made = replace(
             self, cut=cut_, sources=tuple(sources), sinks=tuple(sinks), execution=execution, edition=self.edition + 1, _ingests={}
         )

@@ -73,6 +73,7 @@ class Launch:
             launch = cls._prepared(pipeline, held)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
+            held.stages(pipeline.settings.get("execution.stages"), 0)
             launch.hold_sinks()
         except BaseException:
             held.close()

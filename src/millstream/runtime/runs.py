@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from millstream.core.clock import Clock
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, counted
 from millstream.graph.cut import cut
 from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
@@ -129,10 +129,12 @@ def _run_spark(
     if checkpoint is not None and checkpoint.remote:
         check_place(spark, checkpoint.path)
     cores = spark.sparkContext.defaultParallelism
-    buckets = settings.get("execution.buckets")
+    buckets, graph = settings.get("execution.buckets"), cut(launch.graph)
+    stages = max(graph.stages, settings.get("execution.stages"))
     if checkpoint is not None:
         buckets = checkpoint.buckets(buckets, cores)
-        checkpoint.keep(buckets)
+        stages = checkpoint.stages(stages, graph.stages)
+        checkpoint.keep(buckets, stages)
         for sink in launch.sinks:
             if isinstance(sink, FileSink):
                 sink.begin()  # before any task writes there: a crash must find its own directory again
@@ -148,7 +150,7 @@ def _run_spark(
         return _hosted(source, spool, limits, checkpoint)
 
     program = HostedProgram(
-        cut(launch.graph),
+        graph,
         tuple((name, host(launch.sources[name])) for name in launch.streams),
         tuple(launch.sinks),
         buckets,
@@ -156,8 +158,10 @@ def _run_spark(
         launch.facts.fingerprint,
         os.path.join(spool, "notices.json"),
         Execution.of(settings),
-        settings.get("execution.stages"),
+        stages,
     )
+    if control.directory is not None:
+        control.say(f"{counted(stages, 'stage')}: the queries need {graph.stages}, and one that comes later can use up to {stages}")
     changing = Changing(launch, program, host, control, None if checkpoint is None else os.path.join(spool, LOG))
     changing.catch_up(0 if checkpoint is None else checkpoint.edition)
     counts: dict[str, int] = {}

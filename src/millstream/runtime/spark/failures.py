@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from millstream.errors import DataProblem, MillstreamError, SetupProblem
+from millstream.errors import DataProblem, MillstreamError, PlanProblem, SetupProblem, counted
 
 # Spark turns an exception of a worker into text and nests that text in texts of its own; a marked
 # pickle is the one thing that survives every wrapping.
@@ -21,6 +21,9 @@ _PYTHON_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Excepti
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 _JAVA_NAME = re.compile(r"^: (?:[a-z]\w*\.)+\w+: ")
+_OTHER_STAGES = re.compile(
+    r"STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA.*?in the metadata: \[(.*?)\];.*?in current batch: \[(.*?)\]", re.DOTALL
+)
 _SOURCE_GONE = re.compile(r"^Caused by: java\.\S+(?:: .*)?\n(?:\tat java\..*\n)+\tat \S+\.PythonStreamingSourceRunner\.", re.MULTILINE)
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _WORKER_GONE = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
@@ -87,6 +90,21 @@ def check_place(session: Any, place: str) -> None:
         why = str(said or error).splitlines()[0]
         hint = "choose a directory, or an address whose file system Spark has (--conf, docs/cluster.md)"
         raise SetupProblem(f"the checkpoint {place} can not be used: {why}", hint=hint) from None
+
+
+def parts_differ(checkpoint: str, have: Sequence[int], asked: Sequence[int]) -> MillstreamError:
+    """A checkpoint and a run with other numbers of stages (and buckets)."""
+    for noun, number, wanted in zip(("stage", "bucket"), have, asked, strict=False):
+        if number != wanted:
+            hint = f"SET execution.{noun}s = {number}, or give a new checkpoint directory"
+            return PlanProblem(f"{checkpoint} has {counted(number, noun)}, and this run {wanted}", hint=hint)
+    raise AssertionError("nothing differs")
+
+
+def other_stages(text: str) -> tuple[int, int] | None:
+    """How many stages Spark found in a checkpoint, and how many the run has, where it says that they differ."""
+    found = _OTHER_STAGES.search(text)
+    return None if found is None else (found.group(1).count("OperatorId"), found.group(2).count("OperatorId"))
 
 
 def source_is_lost(text: str) -> bool:

@@ -23,7 +23,7 @@ from millstream.runtime import scratch
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
 from millstream.runtime.spark.editions import Editions
-from millstream.runtime.spark.failures import is_sealed, source_is_lost, state_is_lost, unseal
+from millstream.runtime.spark.failures import is_sealed, other_stages, parts_differ, source_is_lost, state_is_lost, unseal
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
 from millstream.runtime.spark.sink import Delivery
@@ -120,6 +120,8 @@ def run_program(
         if source_is_lost(text):
             said = "the Python process that Spark asks for news of the sources has ended"
             raise SetupProblem(said, hint=hint, passing=True) from None
+        if checkpoint is not None and (differ := other_stages(text)) is not None:
+            raise parts_differ(f"the checkpoint {checkpoint}", *([stages] for stages in differ)) from None
         if checkpoint is not None and state_is_lost(text):
             hint = "restore it from a copy, or give a new checkpoint directory"
             raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error
@@ -204,10 +206,9 @@ def _start(
 
 
 def shape_of(program: Program) -> str:
-    """What of a program a checkpoint depends on: its `fingerprint`, where it has one, which later editions share."""
+    """What of a program a checkpoint depends on: its `fingerprint`, where it has one, which later editions share; stages; buckets."""
     names = getattr(program, "fingerprint", "") or ",".join(name for name, _ in program.sources)
-    text = f"{names}|{program.stages}|{program.buckets}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{hashlib.sha256(names.encode()).hexdigest()[:16]} {program.stages} {program.buckets}"
 
 
 @dataclass

@@ -21,7 +21,7 @@ from millstream.io.files import FileSource
 from millstream.runtime.program import Outcome, Program, StreamState
 from millstream.runtime.spark import wire
 from millstream.runtime.spark.editions import Editions
-from millstream.runtime.spark.failures import sealed
+from millstream.runtime.spark.failures import parts_differ, sealed
 from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spent import READ, TRANSFER, Watch
 
@@ -241,11 +241,15 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             source.close()
 
     def _check(self, offset: Mapping[str, Any]) -> None:
-        if offset.get("shape") != self.shape:
-            raise PlanProblem(
-                "the checkpoint belongs to another query",
-                hint="give a new checkpoint directory, or run the query it was made with",
-            )
+        if (shape := offset.get("shape")) == self.shape:
+            return
+        (query, *numbers), (ours, *asked) = str(shape).split(), self.shape.split()
+        if query == ours and len(numbers) == len(asked):
+            raise parts_differ("the checkpoint", [int(number) for number in numbers], [int(number) for number in asked])
+        raise PlanProblem(
+            "the checkpoint belongs to another query",
+            hint="give a new checkpoint directory, or run the query it was made with",
+        )
 
 
 def _refuse_more(program: Program, streams: Mapping[str, StreamState]) -> None:
