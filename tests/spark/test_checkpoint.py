@@ -123,10 +123,10 @@ def test_what_changes_no_answer_may_change(spark: object, place: Path) -> None:
     ("old", "new", "said"),
     [
         ("SLACK 30", "SLACK 10", "the timestamp of stream Bid was `external ts slack 30 s` and is `external ts slack 10 s`"),
-        ("price DOUBLE", "price DECIMAL(9, 2)", "the columns of stream Bid was"),
+        ("price DOUBLE", "price DECIMAL(9, 2)", "the columns of stream Bid were"),
         ("format = 'csv'", "format = 'csv', delimiter = ';'", "the source of stream Bid was `connector = file, format = csv` and is"),
         ("/bids'", "/bids/*.csv'", "the source of stream Bid was"),
-        ("auction, count(*) AS n", "auction, count(*) AS m", "the columns of sink Out was"),
+        ("auction, count(*) AS n", "auction, count(*) AS m", "the columns of sink Out were"),
         ("max(price)", "min(price)", "was `aggregate count(*), max(price) by auction"),
         ("1 MINUTE]", "2 MINUTES]", "window 60000000"),
         ("price > 1.0", "price > 0.5", "> 1.0"),
