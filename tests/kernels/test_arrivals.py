@@ -12,13 +12,14 @@ from millstream.kernels.verdicts import walk
 FIRST, LAST = -100, 100
 
 
-def naive(times: list[int], mark: int, slack: int | None) -> tuple[int, int] | None:
-    for t in times:
+def naive(times: list[int], mark: int, slack: int | None) -> tuple[int, int, int] | None:
+    at = -1
+    for i, t in enumerate(times):
         if t < mark or not FIRST <= t <= LAST:
             return None
-        if slack is not None:
-            mark = max(mark, t - slack)
-    return mark, min(times, default=LAST)
+        if slack is not None and t - slack > mark:
+            mark, at = t - slack, i
+    return mark, min(times, default=LAST), at
 
 
 @given(st.lists(st.integers(-110, 110), max_size=12), st.sampled_from([MIN_TIME, -90, 0]), st.sampled_from([None, 0, 5, 50]))

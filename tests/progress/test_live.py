@@ -39,6 +39,8 @@ def test_a_tuple_that_breaks_an_enabling_timestamp_is_late() -> None:
     live.push("A", (1, 5), (1, 12))
     live.settle()
     assert [(letter.kind, letter.content) for letter in live.letters] == [("late", '{"k": 1, "ts": "1970-01-01 00:00:05+00:00"}')]
+    clock = "an enabling timestamp made from the clock at 1970-01-01 00:01:49.000000Z"
+    assert live.letters[0].reason == f"it came after <ts < 1970-01-01 00:00:10.000000Z>, {clock}"
     assert [(row["n"], row["window_start"]) for row in live.end()] == [(1, 0), (1, 10)]
 
 

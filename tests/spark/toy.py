@@ -288,7 +288,7 @@ class ToyProgram:
     def enabling(self, streams: object, moving: object, now: int) -> dict[str, int]:
         return {}
 
-    def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
+    def mark(self, stream: int, unit_number: int, mark: int | None, made: int = 0) -> Iterator[Outcome]:
         if self.stages and mark is None:
             yield Outcome(packets=tuple(Packet(b, stream, (unit_number, 0, 0), pack({"end": stream})) for b in range(self.buckets)))
         elif self.stages:

@@ -69,6 +69,11 @@ class Punctuate:
         """What stands in the parentheses."""
         return ", ".join(self.columns) if self.on is None else self.on.sql("spark")
 
+    @property
+    def text(self) -> str:
+        """The clause as a person would look for it."""
+        return f"PUNCTUATE ON ({self.told}) WHEN {self.when.sql('spark')}"
+
 
 @dataclass(frozen=True)
 class Key:

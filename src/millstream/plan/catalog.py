@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -80,6 +80,14 @@ class Stream:
         """All columns of its value punctuations, each once; with the time where some hold up to one."""
         timed = any(p.horizon is not None for p in self.punctuate) or any(key.horizon is not None for key in self.unique)
         return tuple(dict.fromkeys([column for columns in self.closings for column in columns] + [self.time] * timed))
+
+    def closers(self, columns: Iterable[str]) -> str:
+        """The clauses that may have closed a value of these columns, in words."""
+        found = set(columns) - {self.time}
+        clauses = [(p.columns, p.text) for p in self.punctuate if p.columns != (self.time,)]
+        for word, keys in (("UNIQUE", self.unique), ("CLUSTERED BY", self.clustered)):
+            clauses += [(key.columns, f"{word} ({', '.join(key.columns)})") for key in keys]
+        return " or ".join(dict.fromkeys(text for names, text in clauses if set(names) - {self.time} == found))
 
     @cached_property
     def bounds(self) -> tuple[tuple[Check, tuple[Punctuation, ...]], ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from millstream.plan.catalog import Stream
 from millstream.progress.ahead import Limit
 from millstream.progress.claims import Claims
 from millstream.progress.markers import Remembered, markers
+from millstream.progress.origin import Origin, late_by
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -42,6 +45,8 @@ class Step:
     low: int = MAX_TIME
     mark: int = MIN_TIME
     done: bool = False
+    origin: Origin | None = None
+    """Where the mark is from."""
     ended: bool = False
     """The whole stream is over."""
     enabling: bool = False
@@ -76,6 +81,7 @@ class Arrivals:
     rows: int = 0
     low: int = MAX_TIME
     mark: int = MIN_TIME
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         marks = {column.lower(): mark for column, mark in self.unit.detail.get("marks", {}).items()}
@@ -110,12 +116,14 @@ class Arrivals:
         marks = np.logical_or.reduce(marked) if marked else np.zeros(batch.num_rows, dtype=np.bool_)
         keep &= ~marks
         self._refuse_impossible(batch, keep, reading, letters)
-        before = self._marks_before(times, keep, marked)
+        before, makers = self._marks_before(times, keep, marked)
+        origins = self._origins(makers, marks, reading)
         closings = self._close(batch, times, keep, marked, reading, letters)
         late = keep & (times < before)
         for row in np.flatnonzero(late):
-            broken = Punctuation.linear(self.stream.time, int(before[row]))
-            letters.append(self._letter("late", f"it came after {self._shown(broken)}", batch, int(row), reading, self._shown(broken)))
+            promise = self._shown(Punctuation.linear(self.stream.time, int(before[row])))
+            letters.append(self._letter("late", late_by(promise, origins(int(row))), batch, int(row), reading, promise))
+        self.origin = origins(batch.num_rows)
         keep &= ~late
         if keep.any():
             self.low = min(self.low, int(times[keep].min()))
@@ -141,6 +149,8 @@ class Arrivals:
         if followed is None:
             return None
         self.mark = followed[0]
+        if followed[2] >= 0:
+            self.origin = _origin("tuple", reading, followed[2])
         if batch.num_rows:
             self.low = min(self.low, followed[1])
         return Block(_with_numbers(batch, self._numbers(batch.num_rows)))
@@ -189,11 +199,13 @@ class Arrivals:
         return [mask & keep for mask in marked]
 
     def step(self) -> Step:
-        return Step(self.unit, self.rows, self.low, self.mark)
+        return Step(self.unit, self.rows, self.low, self.mark, origin=self.origin)
 
     def finished(self, step: Step) -> Step:
         """The last step of the unit, with the mark that its source knows to be reached."""
-        return replace(step, done=True, mark=max(step.mark, self.reached))
+        if self.reached <= step.mark:
+            return replace(step, done=True)
+        return replace(step, done=True, mark=self.reached, origin=Origin("commit", self.unit.detail.get("file")))
 
     def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Internal and latent tuples get their time of entry."""
@@ -240,7 +252,8 @@ class Arrivals:
             late &= keep
             for row in np.flatnonzero(late):
                 broken = self._shown(rows.broken(batch.slice(int(row), 1)))
-                letters.append(self._letter("late", f"it came after {broken}", batch, int(row), reading, broken))
+                reason = late_by(broken, f"closed by {rows.clause.text}")
+                letters.append(self._letter("late", reason, batch, int(row), reading, broken))
             keep &= ~late
         return punctuations
 
@@ -257,15 +270,17 @@ class Arrivals:
     def _is_heartbeat(self, columns: tuple[str, ...]) -> bool:
         return list(columns) == [self.stream.time]
 
-    def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> Int64s:
-        """For every row the low-water mark that the rows before it in this unit have led to.
+    def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> tuple[Int64s, Int64s]:
+        """For every row the low-water mark that the rows before it in this unit have led to, and which of them did, or -1.
+
+        The second array has one more element, for what comes behind the last row.
 
         Every tuple with a time counts, also one that breaks a value punctuation: whether it does may only be known
         to the gate, and the mark must not depend on how the stream is cut into units.
         """
         if self.stream.timestamp.kind != "external":
             self.mark = max(self.mark, self.entered)
-            return np.full(len(times), MIN_TIME, dtype=np.int64)
+            return np.full(len(times), MIN_TIME, dtype=np.int64), np.full(len(times) + 1, -1, dtype=np.int64)
         after = np.full(len(times), MIN_TIME, dtype=np.int64)
         if self._slack is not None:
             np.subtract(times, self._slack, out=after, where=tuples)
@@ -274,7 +289,18 @@ class Arrivals:
                 np.maximum(after, times, out=after, where=chosen)
         running = np.maximum.accumulate(np.concatenate([[self.mark], after]))
         self.mark = int(running[-1])
-        return running[:-1]
+        rises = np.where(running[1:] > running[:-1], np.arange(len(times)), -1)
+        return running[:-1], np.maximum.accumulate(np.concatenate([[-1], rises]))
+
+    def _origins(self, makers: Int64s, marks: Mask, reading: Reading) -> Callable[[int], Origin | None]:
+        """Tell for a row, or for what comes behind the last one, where the mark before it is from."""
+        earlier = self.origin
+
+        def origin(row: int) -> Origin | None:
+            at = int(makers[row])
+            return earlier if at < 0 else _origin("heartbeat" if marks[at] else "tuple", reading, at)
+
+        return origin
 
     def _shown(self, punctuation: Punctuation) -> str:
         return punctuation.shown(self.stream.schema)
@@ -284,6 +310,10 @@ class Arrivals:
     ) -> DeadLetter:
         line = None if reading.lines is None else int(reading.lines[row])
         return DeadLetter(self.stream.name, kind, reason, reading.file, line, punctuation, as_json(batch, row))
+
+
+def _origin(kind: Literal["tuple", "heartbeat"], reading: Reading, row: int) -> Origin:
+    return Origin(kind, reading.file, None if reading.lines is None else int(reading.lines[row]))
 
 
 def _with_numbers(batch: pa.RecordBatch, numbers: Int64s) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from millstream.progress.arrivals import Step
 from millstream.progress.claims import Claims, Judge
 from millstream.progress.guard import Guard, unchanged
 from millstream.progress.markers import Remembered
+from millstream.progress.origin import Origin
 from millstream.state.closed import Closed, listed
 from millstream.state.registers import Registers
 
@@ -35,10 +36,10 @@ class Broken:
     unit: Unit
     before: int = MIN_TIME
     """All tuples before this time."""
-    by_clock: bool = False
-    """True when that promise was an enabling timestamp."""
-    tuples: tuple[tuple[int, str], ...] = ()
-    """The arrival number in the unit and the promise, for tuples whose value was closed."""
+    origin: Origin | None = None
+    """Where that promise is from."""
+    tuples: tuple[tuple[int, str, str], ...] = ()
+    """The arrival number in the unit, the promise and the clause that made it, for tuples whose value was closed."""
 
 
 class Gate:
@@ -65,7 +66,7 @@ class Gate:
         self.sequence = unchanged(SEQUENCE, path, guard.schema.empty_table().select(guard.passed).schema)
         self.bounds = tuple(new for _, told in self.stream.bounds for old in told for new in self._translate(old))
         """What is promised from the start."""
-        self.suspects: dict[int, str] = {}
+        self.suspects: dict[int, tuple[str, str]] = {}
 
     def _translate(self, punctuation: Punctuation) -> list[Punctuation]:
         punctuations = [punctuation]
@@ -109,7 +110,8 @@ class Gate:
         if self.registers.get("unit", -1) != step.unit.number:
             self.registers["unit"] = step.unit.number
             self.registers["before"] = self.mark
-            self.registers["before by clock"] = int(self.mark > self.tuples_mark)
+            if self.reports and self.speaks:
+                self.registers["before origin"] = self.registers.get("origin")
             self.registers["rows before"] = self.registers.get("rows", 0)
             self.closed.pass_time(self.stream.time, self.mark)
         before = int(self.registers.get("before", MIN_TIME))
@@ -137,6 +139,8 @@ class Gate:
         if not step.enabling:
             self.registers.raise_to("tuples' mark", step.mark)
         if step.mark > MIN_TIME and self.registers.raise_to("mark", step.mark):
+            if self.reports and self.speaks:
+                self.registers["origin"] = step.origin
             promises += self._translate(Punctuation.linear(self.stream.time, step.mark))
         rows = int(self.registers.get("rows before", 0)) + step.rows
         if self.registers.raise_to("rows", rows) and numbered and self.sequence is not None:
@@ -185,7 +189,9 @@ class Gate:
     def _suspect(self, late: pa.RecordBatch) -> None:
         for row in range(late.num_rows):
             one = late.slice(row, 1)
-            self.suspects[one.column(SEQUENCE)[0].as_py()] = self.closed.broken_by(one).shown(self.guard.source_schema)
+            broken = self.closed.broken_by(one)
+            clause = self.stream.closers(name for name, _ in broken.patterns)
+            self.suspects[one.column(SEQUENCE)[0].as_py()] = broken.shown(self.guard.source_schema), clause
 
     def _numbered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Arrival numbers count on from the units before."""
@@ -199,9 +205,9 @@ class Gate:
         """At the end of a unit, the tuples of it that were late."""
         if not step.done or not self.reports:
             return []
-        tuples = tuple(sorted(self.suspects.items()))
+        tuples = tuple((number, *told) for number, told in sorted(self.suspects.items()))
         self.suspects = {}
         overtaken = before if self.speaks and step.low < before else MIN_TIME
         if not tuples and overtaken == MIN_TIME:
             return []
-        return [Broken(self.stream.name, step.unit, overtaken, bool(self.registers.get("before by clock", 0)), tuples)]
+        return [Broken(self.stream.name, step.unit, overtaken, self.registers.get("before origin"), tuples)]

@@ -115,8 +115,8 @@ class HostedProgram:
         for part, piece in enumerate(self._ingest(stream).read(unit, entered)):
             yield self._packed(piece, part, arrived)
 
-    def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
-        yield self._packed(self._ingest(stream).mark(unit_number, mark), 0, 0)
+    def mark(self, stream: int, unit_number: int, mark: int | None, made: int = 0) -> Iterator[Outcome]:
+        yield self._packed(self._ingest(stream).mark(unit_number, mark, made), 0, 0)
 
     def _packed(self, piece: Piece, part: int, arrived: int) -> Outcome:
         packets = []

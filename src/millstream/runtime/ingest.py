@@ -20,6 +20,7 @@ from millstream.progress.ahead import Limit, distance
 from millstream.progress.arrivals import Arrivals, Step
 from millstream.progress.gate import Broken
 from millstream.progress.guard import Guard, carrying, guarded, with_guard
+from millstream.progress.origin import Origin, late_by
 from millstream.runtime.executor import Executor
 from millstream.runtime.gauges import Gauge
 
@@ -104,10 +105,12 @@ class Ingest:
         limit = None if self.ahead is None else Limit(unit.detail["arrived"], self.ahead)
         return Arrivals(self.stream, unit, entered, limit)
 
-    def mark(self, number: int, mark: int | None) -> Piece:
-        """Progress without tuples: an enabling timestamp, or the end of the stream."""
+    def mark(self, number: int, mark: int | None, made: int = 0) -> Piece:
+        """Progress without tuples: an enabling timestamp, with the time at which it was `made`, or the end of the stream."""
         unit = Unit(number)
-        step = Step(unit, done=True, ended=True) if mark is None else Step(unit, mark=mark, done=True, enabling=True)
+        step = Step(unit, done=True, ended=True)
+        if mark is not None:
+            step = Step(unit, mark=mark, done=True, enabling=True, origin=Origin("clock", moment=made))
         return self._piece(self.nothing, step, [], 0)
 
     def _piece(self, block: Block, step: Step, letters: list[DeadLetter], rows: int) -> Piece:
@@ -136,9 +139,8 @@ class Ingest:
     def late_letters(self, broken: Broken) -> list[DeadLetter]:
         """Read a unit again for the tuples that broke a promise made before it."""
         arrivals = self._arrivals(broken.unit, 0)
-        promises = dict(broken.tuples)
+        promises = {number: told for number, *told in broken.tuples}
         overtaken = Punctuation.linear(self.stream.time, broken.before).shown(self.stream.schema)
-        clock = ", an enabling timestamp made from the clock" if broken.by_clock else ""
         letters = []
         for reading in self.source.read(broken.unit, self.batch_size):
             # Those that are late within the unit were reported where it was read, and are not in the block any more.
@@ -148,7 +150,7 @@ class Ingest:
             early = to_axis(block.batch.column(self.stream.time)) < broken.before
             for row in np.flatnonzero(early | np.isin(numbers, list(promises))):
                 line = None if reading.lines is None else int(reading.lines[int(numbers[row]) - first])
-                text = overtaken if early[row] else promises[int(numbers[row])]
-                reason = f"it came after {text}" + (clock if early[row] else "")
+                text, clause = (overtaken, "") if early[row] else promises[int(numbers[row])]
+                reason = late_by(text, broken.origin if early[row] else clause and f"closed by {clause}")
                 letters.append(DeadLetter(self.stream.name, "late", reason, reading.file, line, text, as_json(block.batch, int(row))))
         return letters

@@ -12,7 +12,7 @@ from millstream.runtime.gauges import Gauge
 
 StreamState = Mapping[str, Any]
 """How far a stream is, as an offset has it: {"at": the source's position, "units": units taken so far, "clock": when the last of them
-was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "ended": bool,
+was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "made": when it was made, "ended": bool,
 "entrance": the vertex where it enters the graph}"""
 
 
@@ -106,8 +106,8 @@ class Program(Protocol):
     def ingest(self, stream: int, unit: Unit, entered: int) -> Iterator[Outcome]:
         """Read one unit: typed tuples through the stateless prefix, packed per bucket of stage 0."""
 
-    def mark(self, stream: int, unit_number: int, mark: int | None) -> Iterator[Outcome]:
-        """Progress without tuples: an enabling timestamp, or the end of the stream when mark is None."""
+    def mark(self, stream: int, unit_number: int, mark: int | None, made: int = 0) -> Iterator[Outcome]:
+        """Progress without tuples: an enabling timestamp and when it was made, or the end of the stream when mark is None."""
 
     def stage(self, index: int, bucket: int) -> Stage: ...
 

@@ -94,4 +94,4 @@ class Feed:
     def enable(self, mark: int) -> Piece:
         """An enabling timestamp, because this stream is silent and holds others back."""
         self.enabled = mark
-        return self.ingest.mark(self.units, mark)
+        return self.ingest.mark(self.units, mark, self.looked)

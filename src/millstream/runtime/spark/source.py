@@ -75,12 +75,12 @@ class Errand:
     unit: Unit | None = None
     mark: int | None = None
     entered: int = 0
-    """When the unit was taken, by the offset: a replay must stamp its tuples with the same time."""
+    """When the unit was taken or the mark was made, by the offset: a replay must stamp its tuples with the same time."""
 
     def outcomes(self, program: Program) -> Iterator[Outcome]:
         if self.unit is not None:
             return program.ingest(self.stream, self.unit, self.entered)
-        return program.mark(self.stream, self.number, self.mark)
+        return program.mark(self.stream, self.number, self.mark, self.entered)
 
 
 class Errands(InputPartition):  # type: ignore[misc]
@@ -165,7 +165,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         made = program.enabling(before, moving, now)
         for name, mark in made.items():
             if name not in moving and not streams[name]["ended"] and mark > (before[name]["mark"] or MIN_TIME):
-                streams[name] = {**streams[name], "mark": mark}
+                streams[name] = {**streams[name], "mark": mark, "made": now}
         return streams, bool(moving and not made and program.enabling(before, moving, now + round(ahead * 1e6)))
 
     def _move(self, source: Source, state: StreamState, limit: int) -> StreamState:
@@ -198,7 +198,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 if after["ended"] and (changed or not before["ended"]):  # whoever is new has not heard it
                     marks.append(Errand(number, after["units"]))
                 elif after["mark"] != before["mark"]:
-                    marks.append(Errand(number, after["units"], mark=after["mark"]))
+                    marks.append(Errand(number, after["units"], mark=after["mark"], entered=after.get("made", 0)))
             # A task costs some ms of Spark's time: small units share one, and marks ride with the last.
             share = -(-len(reads) // (4 * self.tasks)) or 1
             groups = [reads[i : i + share] for i in range(0, len(reads), share)] or [[]]
