@@ -84,7 +84,7 @@ def play_on_spark(story: Story) -> bool:
     story.come = -1
     came = False
 
-    def hosted(launch: Launch) -> Status:
+    def hosted(launch: Launch, **session: object) -> Status:
         nonlocal came
         launch.settings.set("source.max_files_per_batch", 1)
         launch.settings.set("execution.stages", STAGES)

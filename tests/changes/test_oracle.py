@@ -162,7 +162,7 @@ def play_in_buckets(story: Story, buckets: int, watch: Watch) -> None:
     """Over stages of several buckets, with state written and read back between micro-batches."""
     sizes = {s.name: -(-len(s.rows) // story.case.files) or 1 for s in story.case.streams}
 
-    def hosted(launch: Launch) -> Status:
+    def hosted(launch: Launch, **session: object) -> Status:
         host = Host(launch, buckets, story.r)
 
         def between() -> None:

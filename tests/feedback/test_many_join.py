@@ -245,7 +245,7 @@ def test_after_a_restart_whoever_goes_has_been_counted(tree: str) -> None:
     }
     text = f"SET join.tree = '{tree}'; SET feedback.trial = 0; {streams} CREATE SINK Out WITH (connector = 'memory');"
 
-    def hosted(launch: Any) -> Status:
+    def hosted(launch: Any, **session: object) -> Status:
         host = Host(launch, 1, restarting := Restarting())
         taken = dict.fromkeys(given, 0)
         for number, name in enumerate("BBACAC"):

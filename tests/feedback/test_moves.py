@@ -42,7 +42,7 @@ def play(where: str, reach: int, pushes: Pushes) -> tuple[int, list[JoinFeedback
     rows = {name: [(START + SECOND * each[1], *each[2:]) for each in pushes if each[0] == name] for name in "ABC"}
     joins: list[JoinFeedback] = []
 
-    def hosted(launch: Launch) -> Status:
+    def hosted(launch: Launch, **session: object) -> Status:
         host = Host(launch, 1, Never())
         for each in pushes:
             if each == MOVE:

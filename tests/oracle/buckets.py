@@ -164,7 +164,7 @@ class Host:
 def run_hosted(session: Any, inputs: Any, *, buckets: int, chance: random.Random, watch: Watch, **options: Any) -> Result:
     """`millstream.testing.run` with the host above in place of Spark."""
 
-    def hosted(launch: Launch) -> Status:
+    def hosted(launch: Launch, **session: object) -> Status:
         host = Host(launch, buckets, chance)
         host.run()
         watch.stages = [stage.running for stage in host.stages.values()]
