@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = (
+    False  # that of `typing`, whose import takes most of the time in which an interrupt shows a traceback
+)
 
 __version__ = "0.1.0"
 

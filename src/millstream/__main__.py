@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import signal
+# Part of the interpreter. The module `signal` imports so much that an interrupt may come meanwhile.
+import _signal  # type: ignore[import-not-found]
 
 
 def main() -> None:
-    """Imports take a moment, and an interrupt in it should show no traceback; each command says for itself what comes after."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Run the command. An interrupt during its imports shows no traceback; each command then handles its own."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from millstream.cli import main as command
 
     command()

@@ -125,3 +125,42 @@ def test_the_same_insert_again_is_a_warning(command: Command) -> None:
     refused = next(line for line in done.lines if "nothing was changed by changes/2.sql" in line)
     assert "`Out` can not be replaced while queries run" in refused
     assert len((command.directory / "out" / "part-00000-00000000.jsonl").read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("wach=false", "did you mean `watch`?"),
+        ("executionbatch=2", "did you mean `execution.batch`?"),
+        ("colour=red", "there is `watch`"),
+    ],
+)
+@pytest.mark.parametrize("name", ["run", "explain"])
+def test_a_value_that_fills_nothing_is_one_line_of_warning(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str, given: str, said: str
+) -> None:
+    """Nothing else changes: the environment may fill what was meant."""
+    monkeypatch.setenv("watch", "false")
+    text = STREAM.replace("'bids'", "'bids', watch = ${watch}") + "-- ${colour} is not used\n" + SINK + QUERY
+    arguments = ("--runtime", "local") if name == "run" else ()
+    done = command(name, command.pipeline(text), *arguments, "--set", given, "--set", "join.feedback=true")
+    variable = given.partition("=")[0]
+    assert done.code == 0
+    assert done.lines[0] == f"warning: no variable `{variable}` in pipeline.sql; {said}"
+    assert done.err.count("warning") == 1
+
+
+def test_values_for_changes_to_come_are_no_mistake(command: Command) -> None:
+    (command.directory / "changes").mkdir()
+    text = STREAM.replace("'bids'", "'${input}'") + SINK + QUERY
+    values = ("--set", "input=bids", "--set", "colour=red")
+    done = command.local(text, "--control", "changes", *values)
+    assert done.code == 0 and "warning" not in done.err
+    done = command.local(text.replace("'out'", "'more'"), "--control", "changes", *values, "--set", "inptu=x")
+    assert done.code == 0 and "no variable `inptu` in pipeline.sql; did you mean `input`?" in done.lines[0]
+
+
+def test_a_misspelt_value_is_named_beside_the_error_it_leads_to(command: Command) -> None:
+    done = command.local(STREAM.replace("'bids'", "'${input}'") + SINK + QUERY, "--set", "inptu=bids")
+    assert done.code == 1 and len(done.lines) == 2
+    assert "did you mean `input`?" in done.lines[0] and "no value for `${input}`" in done.lines[1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from millstream.errors import NameProblem, SyntaxProblem, TypeProblem
+from millstream.errors import NameProblem, SyntaxProblem, TypeProblem, warn
 
 if TYPE_CHECKING:
     from millstream.settings import Setting, Settings
@@ -37,6 +38,24 @@ def variables(values: list[str] | None, option: str = "--set") -> dict[str, str]
             raise typer.BadParameter(f"`{value}` is not {'KEY' if option == '--conf' else 'NAME'}=VALUE", param_hint=option)
         found[name.strip()] = text
     return found
+
+
+def warn_of_unused(given: Mapping[str, str], text: str, file: Path, *, more: bool = False) -> None:
+    """Warn of each value that fills nothing in the text and is no setting.
+
+    With `more` to come, as changes do, only of one whose name is much like one that is there.
+    """
+    from millstream.language import variables_of
+    from millstream.settings import SETTINGS
+
+    used = variables_of(text)
+    for name in given:
+        if name in used or name.lower() in SETTINGS or "." in name:
+            continue
+        near = get_close_matches(name.lower(), [each.lower() for each in (*used, *SETTINGS)], n=1)
+        if near or not more:
+            known = [each for each in (*used, *SETTINGS) if each in used or each.lower() in near]
+            warn(str(NameProblem.unknown("variable", name, known, within=str(file))))
 
 
 def choose(settings: Settings, given: Mapping[str, str], text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from millstream.cli.arguments import File, Values, choose, read, variables
+from millstream.cli.arguments import File, Values, choose, read, variables, warn_of_unused
 
 
 class Form(StrEnum):
@@ -40,6 +40,7 @@ def explain(
     from millstream.runtime.launch import Launch
 
     pipeline = Pipeline()
+    warn_of_unused(given, text, file)
     pipeline.add_text(text, variables=given, file=str(file))
     choose(pipeline.settings, given, text)
     queries = pipeline.queries or [pipeline.explained(statement) for statement in pipeline.explains]

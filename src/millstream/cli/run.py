@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from millstream.cli.arguments import File, Values, choose, read, variables
+from millstream.cli.arguments import File, Values, choose, read, variables, warn_of_unused
 
 Result = TypeVar("Result")
 
@@ -79,6 +79,7 @@ def _run(
 
     session = Session(runtime.value, master, config)
     pipeline = session.pipeline
+    warn_of_unused(given, text, file, more=changes is not None)
     pipeline.add_text(text, variables=given, file=str(file))
     choose(pipeline.settings, given, text)
     for statement in pipeline.explains:
