@@ -54,6 +54,8 @@ class Query:
     ours: str
     duck: str
     ordered: str | None = None
+    by: tuple[str, ...] = ()
+    """All columns of ORDER BY, where DuckDB orders its rows in the same way."""
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def _key(value: Any) -> Any:
 
 def make_stream(
     r: random.Random, name: str, *, close: bool | None = None, key: str | None = None, late: bool = False, base: int | None = None,
-    horizons: tuple[int | None, ...] = (None,),
+    horizons: tuple[int | None, ...] = (None,), scale: int = 1,
 ) -> StreamSpec:  # fmt: skip
     """A stream whose tuples mostly keep its promises; with `late` some do not."""
     key = key or r.choice(["BIGINT", "BIGINT", "INT", "DECIMAL(12,0)"])
@@ -167,7 +167,7 @@ def make_stream(
     base = r.choice(BASES) if base is None else base
     kinds = list(dict.fromkeys(kinds))
     spec = StreamSpec(name, key, order, slack, tuple(kinds), (), tuple(dict.fromkeys(declared)), r.choice(horizons))
-    return replace(spec, rows=tuple(_rows(random.Random(seed), spec, count, base, late)))
+    return replace(spec, rows=tuple(_rows(random.Random(seed), spec, count, base, late, scale)))
 
 
 def key_of(number: int | None, sql: str) -> Any:
@@ -178,13 +178,13 @@ def key_of(number: int | None, sql: str) -> Any:
     return Decimal(number) if sql.startswith("DECIMAL") else (float(number), -0.0, NAN)[number % 3]
 
 
-def _rows(r: random.Random, spec: StreamSpec, count: int, base: int, late: bool) -> list[dict[str, Any]]:
+def _rows(r: random.Random, spec: StreamSpec, count: int, base: int, late: bool, scale: int) -> list[dict[str, Any]]:
     now, rows = base, []
     keys = [None, *range(r.choice([1, 3, 6]))]
     ended: list[Any] = []
     grain = r.choice([SECOND, SECOND, 500_000, 1])
     for _ in range(count):
-        now += r.choice([0, 0, 1, 1, 2, 5, 30]) * (SECOND if r.random() < 0.8 else grain)
+        now += r.choice([0, 0, 1, 1, 2, 5, 30]) * (SECOND if r.random() < 0.8 else grain) * scale
         back = r.randrange(spec.slack + 1) // grain * grain if spec.order == "slack" else 0
         if late and r.random() < 0.15:
             back += r.choice([1, SECOND, 20 * SECOND])

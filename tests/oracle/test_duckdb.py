@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.cases import FAMILIES, Case, make_case
+from tests.oracle.cases import ALL, Case, draw, make_case
+from tests.oracle.compositions import COMPOSITIONS
 
 chances = st.randoms(use_true_random=False)
 EXAMPLES = max(1, settings.default.max_examples // 8)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=EXAMPLES)
 @given(chance=chances)
 def test_oracle_one_process(family: str, chance: random.Random) -> None:
@@ -23,7 +24,7 @@ def test_oracle_one_process(family: str, chance: random.Random) -> None:
     case.check(case.run())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=max(1, EXAMPLES // 2))
 @given(chance=chances, buckets=st.sampled_from([1, 2, 3, 5]), seed=st.integers(0, 1000))
 def test_oracle_buckets(family: str, chance: random.Random, buckets: int, seed: int) -> None:
@@ -44,7 +45,7 @@ def test_property_late_tuples_do_not_depend_on_the_cut(chance: random.Random, fa
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=20 * EXAMPLES)
 @given(seed=st.integers(0, 2**63), buckets=st.sampled_from([0, 0, 1, 2, 3, 5]))
 def test_oracle_thorough(family: str, seed: int, buckets: int) -> None:
@@ -52,3 +53,10 @@ def test_oracle_thorough(family: str, seed: int, buckets: int) -> None:
     chance = random.Random(seed)
     case = make_case(chance, family)
     case.check(case.host(buckets, chance) if buckets else case.run())
+
+
+@pytest.mark.parametrize("family", COMPOSITIONS)
+def test_most_compositions_are_accepted(family: str) -> None:
+    """Families whose draws are nearly all refused would test nothing."""
+    refusals = [draw(random.Random(seed), family).refusal() for seed in range(12)]
+    assert refusals.count(None) >= 4, refusals
