@@ -163,3 +163,16 @@ def test_while_a_run_goes_on_nothing_is_replaced_and_the_same_insert_changes_not
     live.change("DROP QUERY Out; INSERT INTO Out SELECT k FROM A")
     live.push("A", tuples((2, 1.0, 1)))
     assert live.rows("Out") == [{"k": 1}, {"k": 2}]
+
+
+def test_a_sink_that_was_replaced_holds_no_results_of_the_other() -> None:
+    session = ms.Session("local")
+    session.add_stream("A", tuples((1, 1.0, 0)), schema=COLUMNS, time="ts")
+    session.sql("CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out SELECT k FROM A")
+    session.run()
+    assert session.to_arrow().num_rows == 1
+    session.sql("CREATE OR REPLACE SINK Out WITH (connector = 'memory')")
+    with pytest.raises(NameProblem, match="sink Out holds nothing in memory; run the session first"):
+        session.to_arrow()
+    session.run()
+    assert session.to_arrow().num_rows == 1

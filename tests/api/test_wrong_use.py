@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import millstream as ms
-from millstream.errors import NameProblem, PlanProblem, SetupProblem, SinkProblem, TypeProblem
+from millstream.errors import NameProblem, PlanProblem, SetupProblem, SinkProblem, SourceProblem, TypeProblem
 from tests.api.kit import new_session, tuples
 
 TEXT = "a condition, column or window is a text, not a value of type "
@@ -97,3 +99,41 @@ def test_spellings_that_work() -> None:
     assert isinstance(by_sql, ms.StreamHandle)
     for handle in (session.stream("A").order_by("ts", "v DESC", "k NULLS LAST"), session.stream("A").order_by("ts, v DESC, k NULLS LAST")):
         assert handle._bound() == by_sql._bound()
+
+
+def test_a_list_that_is_fed_is_refused_on_spark_before_spark_starts() -> None:
+    """Processes of Spark have a copy, and would wait for its end for ever."""
+    session = ms.Session("spark")
+    source = ms.ListSource("S", session.add_stream("Like", [{"k": 1}]).schema, ended=False)
+    stream = session.add_stream("S", source)
+    session.add_sink("Out")
+    stream.insert_into("Out")
+    said = r"stream S is fed while it runs, which processes of Spark do not see; use ms.Session\('local'\)"
+    for run in (stream.start, session.run):
+        with pytest.raises(SourceProblem, match=said):
+            run()
+    source.end()
+    session.prepare().close()
+
+
+def test_a_sink_that_does_not_pickle_is_named() -> None:
+    from millstream.runtime.spark.wire import Shipment
+
+    class Locked(ms.MemorySink):
+        def __getstate__(self) -> dict[str, object]:
+            return {"lock": threading.Lock()}
+
+    session = ms.Session("spark")
+    session.add_stream("S", [{"k": 1}]).insert_into(session.add_sink("P", Locked("P")).name)
+    launch = session.prepare()
+    program = SimpleNamespace(sources=tuple(launch.sources.items()), sinks=tuple(launch.sinks))
+    with pytest.raises(
+        SetupProblem,
+        match="sink P can not be sent to processes of Spark: cannot pickle",
+    ):
+        Shipment.pack(program, "run")  # type: ignore[arg-type]
+    program.sinks = ()
+    assert Shipment.pack(program, "run").data  # type: ignore[arg-type]
+    program.sources = (("S", threading.Lock()),)
+    with pytest.raises(SetupProblem, match="the source of stream S can not be sent to processes of Spark"):
+        Shipment.pack(program, "run")  # type: ignore[arg-type]

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import NameProblem, PlanProblem, SetupProblem, TypeProblem
+from millstream.errors import NameProblem, PlanProblem, SetupProblem, SourceProblem, TypeProblem
 from millstream.io import ListSource, MemorySink, Source
 from millstream.language import parse, parse_query
 from millstream.language.statements import CreateView, Explain
 from millstream.language.text import fill
 from millstream.pipeline import Pipeline
+from millstream.plan import nodes
 from millstream.plan.bind import bind_answer
 from millstream.plan.catalog import SinkEntry, Stream, Table
 from millstream.runtime.control import Control
@@ -49,7 +50,8 @@ class Session:
             )
         self.runtime, self.master, self.config = runtime, master, dict(config or {})
         self.pipeline = Pipeline()
-        self._sinks: dict[str, Any] = {}
+        self._sinks: dict[str, tuple[SinkEntry | None, Any]] = {}
+        """Sinks of the last run, each with the declaration that it was opened for."""
 
     def sql(self, text: str, /, **variables: object) -> StreamHandle | Plan | None:
         """Add the statements of a text, `${name}` filled from `variables`.
@@ -159,7 +161,8 @@ class Session:
             raise NameProblem(f"there are {len(names)} sinks", hint=hint)
         sink = names[0] if sink is None else need_text("the name of a sink", sink)
         entry = self.pipeline.catalog.sinks.need(sink)
-        found = entry.sink if entry.sink is not None else self._sinks.get(entry.name)
+        opened, found = self._sinks.get(entry.name, (None, None))
+        found = entry.sink if entry.sink is not None else found if opened is entry else None
         if not isinstance(found, MemorySink):
             hint = "run the session first" if found is None else "only sinks with connector = 'memory' are kept"
             raise NameProblem(f"sink {entry.name} holds nothing in memory", hint=hint)
@@ -195,15 +198,20 @@ class Session:
         for query in self.pipeline.queries if checkpoint is None else ():
             if isinstance(query.sink.sink, MemorySink):
                 query.sink.sink.clear()
-        launch = Launch.prepare(self.pipeline, self._place(checkpoint))
-        self._sinks.update({sink.name: sink for sink in launch.sinks})
+        launch = self._launched(self.pipeline, checkpoint)
+        self._sinks.update(
+            {sink.name: (self.pipeline.catalog.sinks.get(sink.name), sink) for sink in launch.sinks}
+        )
         return launch
 
-    def _place(self, checkpoint: str | None) -> str | None:
-        """The directory of a checkpoint, where there can be one."""
+    def _launched(self, pipeline: Pipeline, checkpoint: str | None) -> Launch:
         if checkpoint is not None and self.runtime == "local":
             raise SetupProblem("the local runtime has no checkpoint", hint="use ms.Session('spark')")
-        return None if checkpoint is None else os.fspath(checkpoint)
+        for name in [] if self.runtime == "local" else _fed(pipeline):
+            said = f"stream {name} is fed while it runs, which processes of Spark do not see"
+            hint = "use ms.Session('local'), or end the source before; files and sockets can be fed on Spark"
+            raise SourceProblem(said, hint=hint)
+        return Launch.prepare(pipeline, None if checkpoint is None else os.fspath(checkpoint))
 
     def run(
         self,
@@ -225,7 +233,7 @@ class Session:
         sink = MemorySink("answer", limit)
         insert = bind_answer(query, SinkEntry("answer", {}, None, sink), self.pipeline.catalog)
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings.copy(), [insert])
-        launch = Launch.prepare(alone, self._place(checkpoint))
+        launch = self._launched(alone, checkpoint)
         letters = LetterList()
         if not self.pipeline.settings.get("dead_letters.path"):
             launch.letters = letters  # type: ignore[assignment]
@@ -234,6 +242,16 @@ class Session:
             return self.run(launch=launch, stop=stop, on_status=on_status, control=control)
 
         return Query(launch, letters, run)
+
+
+def _fed(pipeline: Pipeline) -> list[str]:
+    """Names of the streams whose source is a list that has not ended."""
+    read = [
+        node.stream for query in pipeline.queries for node in query.walk() if isinstance(node, nodes.Scan)
+    ]
+    return [
+        stream.name for stream in read if isinstance(stream.source, ListSource) and not stream.source.bounded
+    ]
 
 
 def _listed(kind: str, names: list[str]) -> str:

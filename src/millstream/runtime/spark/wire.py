@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from millstream.errors import DataProblem
+from millstream.errors import DataProblem, MillstreamError, SetupProblem
 from millstream.runtime.program import Outcome, Packet, Program
 from millstream.runtime.spark.buckets import bucket_ids
 from millstream.runtime.spent import Spent, Watch
@@ -132,7 +132,11 @@ class Shipment:
 
     @classmethod
     def pack(cls, program: Program, run: str) -> Shipment:
-        return cls(run, zlib.compress(cloudpickle.dumps(program), 1), getattr(program, "edition", 0))
+        try:
+            packed = cloudpickle.dumps(program)
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise _unpickled(program, error) from error
+        return cls(run, zlib.compress(packed, 1), getattr(program, "edition", 0))
 
     def open(self) -> Program:
         program = _programs.get((self.run, self.edition))
@@ -150,3 +154,15 @@ _KEPT = 8
 _programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
 on_forget: list[Callable[[str], None]] = []
 """Called with the run's name when a process drops an old run's program."""
+
+
+def _unpickled(program: Program, error: Exception) -> MillstreamError:
+    """The problem with a program that does not pickle, by the name of the source or sink that causes it."""
+    sources = [(f"the source of stream {name}", source) for name, source in program.sources]
+    for what, part in [*sources, *((f"sink {sink.name}", sink) for sink in program.sinks)]:
+        try:
+            cloudpickle.dumps(part)
+        except (TypeError, AttributeError, pickle.PicklingError) as reason:
+            hint = "leave what does not pickle out in its __getstate__"
+            return SetupProblem(f"{what} can not be sent to processes of Spark: {reason}", hint=hint)
+    return SetupProblem(f"the queries can not be sent to processes of Spark: {error}")
