@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,6 +16,7 @@ from millstream.expressions.intervals import MICROS
 from millstream.plan.bands import implied_bands
 from millstream.plan.nodes import Band, Join, Node
 from millstream.plan.rules.transform import bottom_up, columns_of, with_column
+from millstream.plan.scope import column
 
 # op, mirrored: `left op right` seen from the other side
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
@@ -29,8 +31,11 @@ def _change(node: Node, *, implied: bool) -> Node:
     if not isinstance(node, Join):
         return node
     keys, bands, rest = list(node.keys), list(node.bands), []
-    for part in _split(node.condition):
+    derived: dict[exp.Expr, str] = {}
+    for part in _split(node.condition, node.pair_schema):
         band = _band(part, node)
+        if band is None and implied:
+            node, band = _derived(part, node, derived)
         key = _key(part, node)
         if key is not None:
             keys.append(key)
@@ -51,15 +56,28 @@ def _change(node: Node, *, implied: bool) -> Node:
     return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=(*bands, *_latest(node, bands)))
 
 
-def _split(condition: tuple[exp.Expr, ...]) -> list[exp.Expr]:
+def _split(condition: tuple[exp.Expr, ...], schema: pa.Schema) -> list[exp.Expr]:
     parts: list[exp.Expr] = []
     for part in condition:
-        if isinstance(part, exp.Between) and not part.args.get("symmetric"):
-            parts.append(exp.GTE(this=part.this.copy(), expression=part.args["low"].copy()))
-            parts.append(exp.LTE(this=part.this.copy(), expression=part.args["high"].copy()))
-        else:
+        ends = _ends(part, schema) if isinstance(part, exp.Between) else None
+        if ends is None:
             parts.append(part)
+        else:
+            parts.append(exp.GTE(this=part.this.copy(), expression=ends[0].copy()))
+            parts.append(exp.LTE(this=part.this.copy(), expression=ends[1].copy()))
     return parts
+
+
+def _ends(part: exp.Between, schema: pa.Schema) -> tuple[exp.Expr, exp.Expr] | None:
+    """The lower and the upper end; None for ends of BETWEEN SYMMETRIC whose order depends on the tuple."""
+    low, high = part.args["low"], part.args["high"]
+    if not part.args.get("symmetric"):
+        return low, high
+    places = [_shifted(end, schema) or (None, _constant(end)) for end in (low, high)]
+    (one, first), (other, second) = places
+    if one != other or first is None or second is None:
+        return None
+    return (low, high) if first <= second else (high, low)
 
 
 def _key(part: exp.Expr, node: Join) -> tuple[exp.Expr, exp.Expr] | None:
@@ -77,11 +95,18 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
     """`left.ts + a <op> right.ts + b` over progressing times of both sides."""
     if type(part) not in MIRRORED:
         return None
-    one, other = _shifted(part.this, node.pair_schema), _shifted(part.args["expression"], node.pair_schema)
+    schema, op = node.pair_schema, type(part)
+    one, other = _shifted(part.this, schema), _shifted(part.expression, schema)
     if one is None or other is None:
-        return None
+        apart = _difference(part.this, part.expression, schema)
+        reverse = _difference(part.expression, part.this, schema)
+        if apart is None and reverse is not None:
+            op = MIRRORED[op]
+        pair = apart or reverse
+        if pair is None:
+            return None
+        one, other = pair
     (x, a), (y, b) = one, other
-    op: type[exp.Expr] = type(part)
     if x in node.right.schema.names and y in node.left.schema.names:
         (x, a), (y, b), op = (y, b), (x, a), MIRRORED[op]
     if x not in node.left.progressing or y not in node.right.progressing:
@@ -101,25 +126,84 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
     return Band(x, y, None, gap - 1)
 
 
-def _shifted(expression: exp.Expr, schema: pa.Schema) -> tuple[str, int] | None:
-    """A column plus or minus a constant, in the units of the column's axis."""
+Shifted: TypeAlias = tuple[str, int]
+"""A column, and what is added to it in the units of its axis."""
+
+
+def _shifted(expression: exp.Expr, schema: pa.Schema) -> Shifted | None:
+    """A column plus or minus a constant."""
     expression = expression.unnest()
     if isinstance(expression, exp.Column):
         return expression.name, 0
     if not isinstance(expression, (exp.Add, exp.Sub)):
         return None
-    inner = _shifted(expression.this, schema)
-    if inner is None or compile_expression(expression, schema).type != schema.field(inner[0]).type:
+    inner, amount = _shifted(expression.this, schema), _constant(expression.expression)
+    if inner is None or amount is None:
         return None
-    try:
-        amount = fold_constant(expression.expression)
-    except MillstreamError:
+    kind = schema.field(inner[0]).type
+    if compile_expression(expression, schema).type != kind:
         return None
-    if not isinstance(amount, int) or isinstance(amount, bool):
-        return None
-    if pa.types.is_date(schema.field(inner[0]).type) and compile_expression(expression.expression, schema).type == INTERVAL:
+    if pa.types.is_date(kind) and compile_expression(expression.expression, schema).type == INTERVAL:
         amount //= MICROS["day"]
     return inner[0], inner[1] + (amount if isinstance(expression, exp.Add) else -amount)
+
+
+def _difference(expression: exp.Expr, limit: exp.Expr, schema: pa.Schema) -> tuple[Shifted, Shifted] | None:
+    """`b.ts - a.ts` beside a constant as `b.ts` beside `a.ts` plus the constant."""
+    expression = expression.unnest()
+    amount = _constant(limit)
+    if amount is None or not isinstance(expression, exp.Sub):
+        return None
+    one, other = _shifted(expression.this, schema), _shifted(expression.expression, schema)
+    if one is None or other is None:
+        return None
+    kind, unit = schema.field(other[0]).type, compile_expression(limit, schema).type
+    if pa.types.is_integer(kind) != pa.types.is_integer(unit):
+        return None
+    if pa.types.is_date(kind):
+        amount, rest = divmod(amount, MICROS["day"])
+        if rest:
+            return None
+    return one, (other[0], other[1] + amount)
+
+
+def _constant(expression: exp.Expr) -> int | None:
+    """A whole number, or an interval in microseconds."""
+    try:
+        amount = fold_constant(expression)
+    except MillstreamError:
+        return None
+    return amount if isinstance(amount, int) and not isinstance(amount, bool) else None
+
+
+def _bases(operand: exp.Expr) -> list[exp.Expr]:
+    """The expressions, other than columns, that are moved by constants or taken from one another."""
+    operand = operand.unnest()
+    if isinstance(operand, (exp.Add, exp.Sub)) and _constant(operand.expression) is not None:
+        return _bases(operand.this)
+    if isinstance(operand, exp.Sub):
+        return [*_bases(operand.this), *_bases(operand.expression)]
+    return [] if isinstance(operand, exp.Column) else [operand]
+
+
+def _derived(part: exp.Expr, node: Join, known: dict[exp.Expr, str]) -> tuple[Join, Band | None]:
+    """A band between expressions that progress, such as `CAST(b.ts AS DATE) >= a.d`, as hidden columns."""
+    if type(part) not in MIRRORED or isinstance(part, exp.EQ):
+        return node, None
+    part, sides = part.copy(), [node.left, node.right]
+    taken, found = set(node.pair_schema.names), dict(known)
+    for base in (*_bases(part.this), *_bases(part.expression)):
+        for number, side in enumerate(sides):
+            if base not in found and columns_of(base) <= set(side.schema.names) and _moves(base, side):
+                sides[number], found[base.copy()] = with_column(side, base.copy(), taken)
+        if base in found:
+            base.replace(column(found[base]))
+    made = replace(node, left=sides[0], right=sides[1])
+    band = _band(part, made)
+    if band is None:
+        return node, None
+    known.update(found)
+    return made, band
 
 
 def _progress_together(a: exp.Expr, left: Node, b: exp.Expr, right: Node) -> bool:
