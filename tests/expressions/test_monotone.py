@@ -24,7 +24,10 @@ FOLLOWED = [
     "ts - interval 90 seconds",
     "to_date(ts)",
     "cast(ts as date)",
-    *(f"date_trunc('{unit}', ts)" for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")),
+    *(
+        f"date_trunc('{unit}', ts)"
+        for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+    ),
     "unix_timestamp(ts)",
     "unix_seconds(ts)",
     "unix_millis(ts)",
@@ -52,6 +55,9 @@ FOLLOWED = [
     "date_trunc('hour', ts + interval 30 minutes) - interval 1 day",
     "unix_micros(ts) div 60000000 * 60",
     "floor(unix_timestamp(ts) / 300) * 300",
+    "try_cast(ts as date)",
+    "try_cast(ts as bigint)",
+    "unix_seconds(ts) div 100000000000",
 ]
 
 
@@ -108,6 +114,22 @@ def test_the_ends_of_time_stay_and_it_pickles(text: str) -> None:
     ],
 )
 def test_what_may_decrease_is_not_followed(text: str) -> None:
+    assert monotone(sqlglot.parse_one(text, read="spark"), SCHEMA) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unix_seconds(ts) * 0",
+        "i * 0",
+        "unix_seconds(ts) div 1000000000000",
+        "floor(unix_seconds(ts) / 1000000000000)",
+        "try_cast(unix_micros(ts) as int)",
+        "try_cast(ts as int)",
+        "try_cast(i as timestamp)",
+    ],
+)
+def test_what_stays_as_it_is_or_may_be_null_is_not_followed(text: str) -> None:
     assert monotone(sqlglot.parse_one(text, read="spark"), SCHEMA) is None
 
 

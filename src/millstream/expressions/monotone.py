@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import INTERVAL, MAX_TIME, MIN_TIME, TIMESTAMP, is_axis
+from millstream.core.types import INTERVAL, LAST_TIME, MAX_TIME, MIN_TIME, TIMESTAMP, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions.calendar import civil, truncated
 from millstream.expressions.intervals import MICROS
@@ -29,6 +29,7 @@ Step = Callable[[int], int]
 _FAR = 2**62
 """Beyond every time and every number that stands for one; what steps make of it still fits where they count in 64 bits."""
 DAY, SECOND = MICROS["day"], MICROS["second"]
+_LAST = {TIMESTAMP: LAST_TIME, pa.date32(): LAST_TIME // DAY}
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,12 @@ class Monotone:
 
 
 def monotone(expression: exp.Expr, schema: pa.Schema) -> Monotone | None:
-    """How the expression follows its one column, or None when it is not known to never decrease."""
-    return _follow(expression, Scope(schema))
+    """How the expression follows its one column, or None when it may decrease, or stays as it is for ever."""
+    found = _follow(expression, Scope(schema))
+    if found is None:
+        return None
+    last = _LAST.get(schema.field(found.column).type, _FAR)
+    return found if found.apply(last) > found.apply(0) else None
 
 
 def _follow(expression: exp.Expr, scope: Scope) -> Monotone | None:
@@ -151,7 +156,13 @@ def _moved(inner: Monotone, expression: exp.Expr, scope: Scope, micros: int) -> 
 def _mul(expression: exp.Mul, scope: Scope) -> Monotone | None:
     for here, there in ((expression.this, expression.expression), (expression.expression, expression.this)):
         inner, factor = _follow(here, scope), None if _follow(there, scope) else _constant(there, scope)
-        if inner and factor and pa.types.is_integer(factor.type) and pa.types.is_integer(inner.kind) and factor.value >= 0:
+        if (
+            inner
+            and factor
+            and pa.types.is_integer(factor.type)
+            and pa.types.is_integer(inner.kind)
+            and factor.value > 0
+        ):
             return _typed(inner, expression, scope, partial(_times, by=int(factor.value)))
     return None
 
@@ -183,8 +194,15 @@ def _floor_rule(expression: exp.Floor, scope: Scope) -> Monotone | None:
 
 
 def _cast(expression: exp.Cast, scope: Scope) -> Monotone | None:
-    inner = _follow(expression.this, scope)
-    return inner and _convert(inner, type_of(expression.to))
+    """CAST; TRY_CAST too where it can not fail: null is no step on."""
+    inner, kind = _follow(expression.this, scope), type_of(expression.to)
+    if inner is None or (expression.args.get("safe") and not _total(inner.kind, kind)):
+        return None
+    return _convert(inner, kind)
+
+
+def _total(source: pa.DataType, kind: pa.DataType) -> bool:
+    return kind in (source, pa.int64()) or (source, kind) in _CONVERSIONS
 
 
 def _convert(inner: Monotone, kind: pa.DataType) -> Monotone | None:
