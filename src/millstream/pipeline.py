@@ -31,6 +31,7 @@ from millstream.language.statements import (
     SetOption,
     Statement,
 )
+from millstream.operators.join import WINDOW
 from millstream.plan import nodes
 from millstream.plan.bind import bind_answer, bind_insert, bind_query
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
@@ -164,7 +165,9 @@ class Pipeline:
 
     def plans(self, bound: Sequence[nodes.Insert] | None = None) -> list[nodes.Insert]:
         """Bound queries (all of them, by default) after all rules, checked."""
-        bound, choices = self.queries if bound is None else bound, Choices(self.in_order, self.settings.get("join.tree"), _rates)
+        bound = self.queries if bound is None else bound
+        windowed = self.settings.get("join.algorithm") == WINDOW
+        choices = Choices(self.in_order, self.settings.get("join.tree"), _rates, windowed)
         try:
             plans = [check(plan) for plan in rewrite(bound, choices)]
         except PlanProblem:

@@ -308,8 +308,10 @@ def joined_window(r: random.Random, streams: list[str]) -> Query:
     if attribute is not None:
         text = text.replace("]", f", WA {attribute}]")
     if r.random() < 0.3 and attribute == "other":
+        some = " WHERE other IS NOT NULL" if kind == "LEFT JOIN" else ""
         return Query(
-            f"SELECT other, count(*) AS n FROM ({inner}) AS z GROUP BY other", f"SELECT other, count(*) FROM {duck} GROUP BY other"
+            f"SELECT other, count(*) AS n FROM ({inner}) AS z{some} GROUP BY other",
+            f"SELECT other, count(*) FROM {duck}{some} GROUP BY other",
         )
     by = ", ".join(r.sample(["k", "bk", "s", "bs"], r.randint(1, 2)))
     return Query(

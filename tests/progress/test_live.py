@@ -10,6 +10,7 @@ from tests.progress.live import Live
 
 A = "CREATE STREAM A (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;"
 B = "CREATE STREAM B (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;"
+C = "CREATE STREAM C (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;"
 COUNT = "SELECT k, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY k"
 
 
@@ -179,3 +180,59 @@ def test_a_date_joined_with_a_timestamp_waits_no_longer_than_its_window() -> Non
     assert [row["k"] for row in live.settle(after=DAY)] == [5]
     assert [row["k"] for row in live.settle(after=1)] == [5, None]
     assert live.held == 0
+
+
+COPIED = (
+    "SELECT a.k AS k, b.t2 AS ts FROM A AS a JOIN (SELECT k, ts, ts AS t2 FROM B) AS b"
+    " ON a.k = b.k AND b.t2 BETWEEN a.ts AND a.ts + INTERVAL 2 SECONDS"
+)
+
+
+def test_a_copy_of_a_time_lets_go_above_a_join() -> None:
+    live = Live(
+        A + B + C,
+        f"SELECT q.k FROM ({COPIED}) AS q JOIN C AS c"
+        " ON q.k = c.k AND c.ts BETWEEN q.ts - INTERVAL 20 SECONDS AND q.ts",
+    )
+    held = []
+    for second in range(0, 500, 100):
+        for stream in "ABC":
+            live.push(stream, (1, second), (1, second + 1))
+        live.settle()
+        held.append(live.held)
+    assert len(set(held)) == 1
+
+
+def test_a_window_on_a_copy_of_a_time_above_a_join() -> None:
+    copied = "SELECT *, ts AS et FROM A"
+    pairs = f"SELECT a.et AS et FROM ({copied}) AS a JOIN B AS b ON a.k = b.k"
+    pairs += " AND b.ts BETWEEN a.et AND a.et + INTERVAL 5 SECONDS"
+    live = Live(A + B, f"SELECT count(*) AS n FROM ({pairs}) [RANGE 10 SECONDS WA et]")
+    live.push("A", (1, 1), (1, 100))
+    live.push("B", (1, 2), (1, 100))
+    assert live.settle() == [{"n": 1, "window_start": 0, "window_end": 10}]
+
+
+def test_groups_of_the_found_times_of_a_left_join() -> None:
+    pairs = "A [RANGE 5 SECONDS] AS a LEFT JOIN B [RANGE 5 SECONDS] AS b ON a.k = b.k"
+    live = Live(A + B, f"SELECT b.ts AS bt, count(*) AS n FROM {pairs} WHERE b.ts IS NOT NULL GROUP BY b.ts")
+    live.push("A", (1, 1), (2, 1), (9, 100))
+    live.push("B", (1, 2), (9, 100))
+    assert live.settle() == [{"bt": 2, "n": 1}]
+    assert live.held == 3
+
+
+def test_a_join_is_let_go_by_two_times_of_one_side() -> None:
+    windows = "SELECT k, count(*) AS n FROM B [RANGE 10 SECONDS] GROUP BY k"
+    live = Live(
+        A + B,
+        f"SELECT w.n FROM A AS a JOIN ({windows}) AS w"
+        " ON a.k = w.k AND a.ts >= w.window_start AND a.ts < w.window_end",
+    )
+    held = []
+    for second in range(0, 500, 100):
+        for stream in "AB":
+            live.push(stream, (1, second), (1, second + 1))
+        live.settle()
+        held.append(live.held)
+    assert len(set(held[1:])) == 1

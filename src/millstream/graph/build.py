@@ -15,7 +15,7 @@ from millstream.core.types import TIMESTAMP, columns_text
 from millstream.errors import NameProblem, PlanProblem
 from millstream.expressions import compile_expression
 from millstream.graph.graph import Graph, Vertex
-from millstream.graph.joins import Joins, neighbours, one_axis, right_reach, twins_of
+from millstream.graph.joins import Joins, neighbours, one_axis, twins_of
 from millstream.graph.many import leaves_of
 from millstream.operators.aggregate import Aggregate, Call
 from millstream.operators.contract import Config
@@ -189,7 +189,7 @@ class GraphBuilder:
         source = self.visit_in_order(node.input)
         axis = None
         if node.window is None:
-            axis = next((c for c in node.keys if c in node.input.progressing), None)
+            axis = next((c for c in node.keys if c in node.input.closing), None)
         return self.add(Distinct(self.schema(source), node.keys, node.window, axis, origin(node)), source)
 
     @_build.register
@@ -239,8 +239,9 @@ class GraphBuilder:
         twins = (twins_of(lefts, left_keys, heard[0]), twins_of(rights, right_keys, heard[1]))
         feedback = self.joins.feedback and algorithm != PUNCTUATED and node.kind == "inner" and node in self.joined
         join = Join(*schemas, node.kind, left_keys, right_keys, bands, condition, output, stamp, origin(node), algorithm, twins)
-        reach, left_time = right_reach(node, bands)
+        reach, left_time = node.right_reach
         latest = node.left.time if node.left.time not in node.left.times else None
+        others = tuple(band for band in others if band in node.moving)
         join = replace(join, right_reach=reach, left_time=left_time, latest=latest, others=others)
         join = replace(join, indexed=self.joins.indexed, feedback=feedback)
         return self.add(self._waiting(join, (node.left, node.right), node.time, schemas), left, right)
@@ -249,6 +250,9 @@ class GraphBuilder:
         """All inner joins from here down as one operator, if time alone lets go of their tuples."""
         found = leaves_of(node)
         if found is None or any(self._algorithm(join) != WINDOW or join.closes for join in found.joins):
+            return None
+        moving = frozenset().union(*(leaf.progressing for leaf in found.nodes))
+        if not all({band.left, band.right} <= moving for band in found.bands):
             return None
         routing = FIXED if self.joins.tree == MANY else ADAPTIVE
         schemas = tuple(leaf.schema for leaf in found.nodes)
@@ -267,12 +271,10 @@ class GraphBuilder:
 
     def _algorithm(self, node: nodes.Join) -> str:
         """What the streams declare decides, unless somebody has chosen something that lets both sides go."""
-        by_time = any(band.high is not None for band in node.bands) and any(band.low is not None for band in node.bands)
-        closing = [any(s <= names for s in side.punctuated) for names, side in zip(node.heard, (node.left, node.right), strict=True)]
         chosen = self.joins.algorithm
-        if chosen == PUNCTUATED_WINDOW or (chosen == WINDOW and by_time) or (chosen == PUNCTUATED and all(closing)):
+        if chosen == PUNCTUATED_WINDOW or (chosen == PUNCTUATED and all(node.by_value)):
             return chosen
-        if not any(closing):
+        if not any(node.by_value):
             return WINDOW
         return PUNCTUATED_WINDOW if node.bands else PUNCTUATED
 
@@ -281,6 +283,12 @@ class GraphBuilder:
         found = self.visit(node)
         if not self.in_order or node.time not in node.schema.names or _ordered(node, str(node.time)):
             return found
+        if node.time not in node.progressing:
+            raise PlanProblem(
+                "in-order execution can not sort behind this LEFT, SEMI or ANTI JOIN: "
+                "no mark comes for its default time",
+                hint="compare the default times of both sides in ON, or SET execution.order = 'out-of-order'",
+            )
         if found not in self.sorts:
             config = InOrder(Union(node.schema, 1), (node.schema,), (str(node.time),), node.time, ordered=False)
             self.sorts[found] = self.add(config, found)

@@ -46,28 +46,13 @@ def _joined(node: Node) -> Node | None:
 
 
 def one_axis(node: nodes.Join) -> tuple[tuple[Band, ...], tuple[Band, ...], list[exp.Expr]]:
-    """The bands over the right column that most of them bound; the others, which become conditions unless they follow from these."""
-    if not node.bands:
-        return (), (), []
-
-    def worth(name: str) -> tuple[int, int, bool]:
-        mine = [b for b in node.bands if b.right == name]
-        return sum((b.low is not None) + (b.high is not None) for b in mine), len(mine), name == node.right.time
-
-    axis = max(dict.fromkeys(b.right for b in node.bands), key=worth)
-    chosen, others = (tuple(b for b in node.bands if (b.right == axis) is same) for same in (True, False))
+    """The bands over its axis; the others, which become conditions unless they follow from these."""
+    chosen, others = (
+        tuple(b for b in node.bands if (b.right == node.axis) is same) for same in (True, False)
+    )
     latest = {side.time for side in (node.left, node.right) if side.time not in side.times}
     stated = [b for b in others if not {b.left, b.right} & latest]
     return chosen, others, [part for b in stated for part in b.conditions(node.pair_schema)]
-
-
-def right_reach(node: nodes.Join, bands: Sequence[Band]) -> tuple[tuple[tuple[str, int], ...], str | None]:
-    """What lets go of right tuples by time: the latest of the left times where all right times are tied to it, or one that is."""
-    lows = {(band.left, band.right): band.low for band in node.bands if band.low is not None}
-    if node.left.time is not None and node.right.times and all((node.left.time, time) in lows for time in node.right.times):
-        return tuple((time, -lows[node.left.time, time]) for time in sorted(node.right.times)), node.left.time
-    ending = next((band for band in bands if band.low is not None), None)
-    return (((ending.right, -ending.low),), ending.left) if ending is not None and ending.low is not None else ((), None)
 
 
 def twins_of(keys: Sequence[exp.Expr], names: tuple[str, ...], heard: frozenset[str]) -> tuple[tuple[str, str], ...]:

@@ -44,7 +44,9 @@ class Join(Config):
     latest: str | None = None
     """The latest of several left times, where it is a column: never the one that lets a left tuple go."""
     others: tuple[Band, ...] = ()
-    """Bands over other columns of the right side; results keep to them by `condition`, and by them its times move on."""
+    """Bands over other columns of the right side by which times move on.
+
+    Results keep to them by `condition`."""
     indexed: bool = True
     """False looks at every stored tuple in reach: nested loops, as paper 003 has them."""
     feedback: bool = False
@@ -73,8 +75,8 @@ class Join(Config):
 
     @property
     def moving(self) -> tuple[Band, ...]:
-        """The bands by which times move on; left tuples without a partner come out by the axis alone."""
-        return self.bands if self.kind in ("left", "anti") else (*self.bands, *self.others)
+        """The bands by which times move on."""
+        return (*self.bands, *self.others)
 
     @property
     def needs(self) -> Needs:

@@ -27,6 +27,19 @@ def reach(bands: Iterable[Band]) -> dict[tuple[str, str], int]:
     return found
 
 
+def merged_bands(bands: list[Band]) -> list[Band]:
+    """One band per pair of columns: all of them must hold."""
+    merged: dict[tuple[str, str], Band] = {}
+    for band in bands:
+        known = merged.get((band.left, band.right))
+        if known is not None:
+            lows = [b.low for b in (known, band) if b.low is not None]
+            highs = [b.high for b in (known, band) if b.high is not None]
+            band = Band(band.left, band.right, max(lows) if lows else None, min(highs) if highs else None)
+        merged[band.left, band.right] = band
+    return list(merged.values())
+
+
 def implied_bands(left: Node, right: Node, bands: Sequence[Band]) -> list[Band]:
     """Bands between times of both sides of an inner join that have none by themselves."""
     most = reach([*bands, *_below(left), *_below(right)])

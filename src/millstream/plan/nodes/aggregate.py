@@ -56,22 +56,30 @@ class Aggregate(Node):
 
     @cached_property
     def progressing(self) -> frozenset[str]:
-        found = {WINDOW_START, WINDOW_END} if self.window is not None else set()
-        axis = self.axis
-        if axis is not None:
-            found.add(axis)
-        return frozenset(found)
+        if self.window is not None:
+            moves = self.window.attribute in self.input.progressing
+            return frozenset([WINDOW_START, WINDOW_END] if moves else [])
+        return frozenset() if self.axis is None else frozenset([self.axis])
 
     @cached_property
     def axis(self) -> str | None:
-        """The group column by which groups close when there is no window: the first progressing one."""
-        if self.window is not None:
-            return None
-        for name, expression in self.groups:
-            rule = monotone(expression, self.input.schema)
-            if rule is not None and rule.column in self.input.progressing:
-                return name
-        return None
+        """The group column by which groups close when there is no window: the first that lets all go."""
+        return next((n for n in self.moving if n not in self.nulls), None) if self.window is None else None
+
+    @cached_property
+    def moving(self) -> tuple[str, ...]:
+        """The group columns that progress."""
+        return tuple(name for name, source in self._followed.items() if source in self.input.progressing)
+
+    @cached_property
+    def nulls(self) -> dict[str, str]:
+        """The group columns that progress and may be null, with the columns of the input that they follow."""
+        return {name: source for name, source in self._followed.items() if source in self.input.nullable}
+
+    @cached_property
+    def _followed(self) -> dict[str, str]:
+        rules = {name: monotone(expression, self.input.schema) for name, expression in self.groups}
+        return {name: rule.column for name, rule in rules.items() if rule is not None}
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
@@ -115,7 +123,12 @@ class Distinct(Unary):
     @cached_property
     def progressing(self) -> frozenset[str]:
         kept = frozenset(c for c in self.input.progressing if c in self.keys)
-        return kept | set(self.ends) if self.window is not None else kept
+        moves = self.window is not None and self.window.attribute in self.input.progressing
+        return kept | set(self.ends) if moves else kept
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return frozenset(c for c in self.input.nullable if c in self.keys)
 
 
 def window_fields(window: Window | None, source: Node, ends: tuple[str, str] = (WINDOW_START, WINDOW_END)) -> list[pa.Field]:

@@ -43,6 +43,16 @@ class Node:
         return frozenset()
 
     @cached_property
+    def nullable(self) -> frozenset[str]:
+        """The progressing columns that may be null. No mark passes null, so tuples of null stay."""
+        return frozenset()
+
+    @property
+    def closing(self) -> frozenset[str]:
+        """Progressing columns whose marks let go of every tuple some day."""
+        return self.progressing - self.nullable
+
+    @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
         """Sets of columns whose values may be declared finished."""
         return frozenset()
@@ -73,6 +83,10 @@ class Unary(Node):
     @cached_property
     def progressing(self) -> frozenset[str]:
         return self.input.progressing
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return self.input.nullable
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:

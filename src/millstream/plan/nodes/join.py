@@ -66,6 +66,8 @@ class Join(Node):
     """False when nobody reads the later of both times."""
     keep: tuple[str, ...] | None = None
     """The columns that someone reads; None for all."""
+    windowed: bool = False
+    """True where time alone is to let tuples go, if it can: then nothing is heard of closed values."""
 
     def __post_init__(self) -> None:
         both = set(self.left.schema.names) & set(self.right.schema.names)
@@ -92,7 +94,14 @@ class Join(Node):
     def times(self) -> frozenset[str]:
         if self.time is None or self.time != self.stamp:
             return self.left.times if self.time is not None else frozenset()
-        return self.left.times | self.right.times if self.kind == "inner" else frozenset([self.stamp])
+        if self.kind != "inner":
+            return frozenset([self.stamp])
+        same = {
+            b.name
+            for a, b in self.keys
+            if isinstance(a, exp.Column) and isinstance(b, exp.Column) and a.name in self.left.times
+        }
+        return self.left.times | (self.right.times - same)
 
     @property
     def static(self) -> bool:
@@ -107,16 +116,98 @@ class Join(Node):
         return schema if self.keep is None else pa.schema([schema.field(name) for name in self.keep])
 
     @cached_property
+    def axis(self) -> str | None:
+        """The right column by which time lets go of left tuples, if one does.
+
+        Of several it is the one that most bands bound.
+        """
+
+        def worth(name: str) -> tuple[bool, bool, int, int, bool]:
+            mine = [b for b in self.bands if b.right == name]
+            ends = sum((b.low is not None) + (b.high is not None) for b in mine)
+            lets_go = any(b.high is not None for b in mine)
+            return name in self.right.progressing, lets_go, ends, len(mine), name == self.right.time
+
+        return max(dict.fromkeys(b.right for b in self.bands), key=worth, default=None)
+
+    @cached_property
+    def right_reach(self) -> tuple[tuple[tuple[str, int], ...], str | None]:
+        """The reach of right tuples by their times, and the left time whose marks let them go.
+
+        It is the latest of the left times where all right times are tied to it, else one that is tied to one.
+        """
+        lows = {
+            (b.left, b.right): b.low
+            for b in self.bands
+            if b.low is not None and b.left in self.left.progressing
+        }
+        latest = self.left.time
+        if (
+            latest is not None
+            and self.right.times
+            and all((latest, time) in lows for time in self.right.times)
+        ):
+            return tuple((time, -lows[latest, time]) for time in sorted(self.right.times)), latest
+        ending = next((pair for pair in lows if pair[1] == self.axis), next(iter(lows), None))
+        return (((ending[1], -lows[ending]),), ending[0]) if ending is not None else ((), None)
+
+    @cached_property
+    def by_time(self) -> tuple[bool, bool]:
+        """Whether marks of the other side let go of the tuples of each side."""
+        lefts = (
+            any(b.high is not None for b in self.bands if b.right == self.axis)
+            and self.axis in self.right.progressing
+        )
+        return lefts, self.right_reach[1] is not None
+
+    @cached_property
+    def by_value(self) -> tuple[bool, bool]:
+        """Whether closed values of the other side let go of the tuples of each side."""
+        lefts, rights = self.heard
+        return any(s <= rights for s in self.right.punctuated), any(s <= lefts for s in self.left.punctuated)
+
+    @property
+    def let_go(self) -> tuple[bool, bool]:
+        """Whether something lets go of the tuples of each side."""
+        left, right = (time or value for time, value in zip(self.by_time, self.by_value, strict=True))
+        return left, right
+
+    @cached_property
+    def moving(self) -> tuple[Band, ...]:
+        """The bands by which times move on: both columns progress.
+
+        Unmatched left tuples come out by the axis alone.
+        """
+        both = [
+            b for b in self.bands if b.left in self.left.progressing and b.right in self.right.progressing
+        ]
+        return tuple(b for b in both if b.right == self.axis or self.kind in ("inner", "semi"))
+
+    @cached_property
     def progressing(self) -> frozenset[str]:
         if self.static:
             return self.left.progressing
         # A time of one side moves on when the band ties it to the other side's low-water mark.
-        lefts = {band.left for band in self.bands if band.high is not None}
-        rights = {band.right for band in self.bands if band.low is not None}
-        found = lefts | rights
-        if self.time == self.stamp and (self.kind == "inner" or lefts):
+        lefts = {band.left for band in self.moving if band.high is not None}
+        found = lefts | {band.right for band in self.moving if band.low is not None}
+        timed = self.left.time in self.left.progressing and self.right.time in self.right.progressing
+        if self.time == self.stamp and timed and (self.kind == "inner" or self.left.time in lefts):
             found.add(self.stamp)
         return frozenset(c for c in found if c in self.schema.names)
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        """None but behind a left or anti join: bands match no null.
+
+        Tuples without a partner pass there, in a left join with nulls for the right side.
+        """
+        if self.static or self.kind == "anti":
+            return self.left.nullable & self.progressing
+        return (
+            (self.left.nullable | set(self.right.schema.names)) & self.progressing
+            if self.kind == "left"
+            else frozenset()
+        )
 
     @cached_property
     def typed_keys(self) -> tuple[tuple[Expression, Expression], ...]:
@@ -138,6 +229,8 @@ class Join(Node):
     @cached_property
     def heard(self) -> tuple[frozenset[str], frozenset[str]]:
         """Key columns of each side whose finished values the join hears of: those that it compares as they are, or in a wider type."""
+        if self.windowed and all(self.by_time):
+            return frozenset(), frozenset()
         return (
             _heard([(pair[0], typed[0]) for pair, typed in zip(self.keys, self.typed_keys, strict=True)], self.left.schema),
             _heard([(pair[1], typed[1]) for pair, typed in zip(self.keys, self.typed_keys, strict=True)], self.right.schema),
@@ -156,6 +249,11 @@ class Join(Node):
         left, right = self.heard
         same = {a.name: b.name for a, b in self.keys if a.name in left and b.name in right}
         back = {b: a for a, b in same.items()}
+        if self.kind in ("left", "anti"):
+            # A tuple without a partner may come out after the right side has closed its value.
+            return frozenset(
+                s for s in self.left.punctuated if s <= left and all(c in self.schema.names for c in s)
+            )
         found = set(self.closes)
         found |= {frozenset(same[c] for c in s) for s in found if all(c in same for c in s)}
         found |= {frozenset(back[c] for c in s) for s in found if all(c in back for c in s)}

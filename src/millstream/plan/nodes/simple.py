@@ -19,6 +19,8 @@ from millstream.language.types import sql_type
 from millstream.plan.nodes.base import Expression, Node, Unary
 from millstream.plan.window import DAY, Window
 
+NOT_NULL = "pass over the nulls with WHERE ... IS NOT NULL, or use a time that is never null"
+
 
 @dataclass(frozen=True)
 class Filter(Unary):
@@ -32,6 +34,17 @@ class Filter(Unary):
         if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
             text = text_of(self.predicate).replace("`", "")
             raise TypeProblem(f"a condition must be BOOLEAN, `{text}` is {sql_type(compiled.type)}", place=place_of(self.predicate))
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        """Those of its input; `x IS NOT NULL` lets no null of x pass."""
+        test = self.predicate.this.unnest() if isinstance(self.predicate, exp.Not) else None
+        named = (
+            isinstance(test, exp.Is)
+            and isinstance(test.expression, exp.Null)
+            and isinstance(test.this, exp.Column)
+        )
+        return self.input.nullable - {test.this.name} if named and test is not None else self.input.nullable
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,9 @@ class Project(Node):
         meaning = dict(self.columns).get(self.time_column) if self.time_column is not None else None
         same = isinstance(meaning, exp.Column) and meaning.name == self.input.time
         if same and all(name in self.renames for name in self.input.times):
-            return frozenset(self.renames[name] for name in self.input.times)
+            return frozenset(
+                str(self.time) if name == self.input.time else self.renames[name] for name in self.input.times
+            )
         return super().times
 
     @cached_property
@@ -70,13 +85,18 @@ class Project(Node):
         return {e.name: name for name, e in reversed(self.columns) if isinstance(e, exp.Column)}
 
     @cached_property
+    def followed(self) -> dict[str, str]:
+        """Columns that never decrease in a column of the input, with that column."""
+        rules = {name: monotone(expression, self.input.schema) for name, expression in self.columns}
+        return {name: rule.column for name, rule in rules.items() if rule is not None}
+
+    @cached_property
     def progressing(self) -> frozenset[str]:
-        found = set()
-        for name, expression in self.columns:
-            rule = monotone(expression, self.input.schema)
-            if rule is not None and rule.column in self.input.progressing:
-                found.add(name)
-        return frozenset(found)
+        return frozenset(name for name, source in self.followed.items() if source in self.input.progressing)
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return frozenset(name for name, source in self.followed.items() if source in self.input.nullable)
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
@@ -117,6 +137,10 @@ class Union(Node):
     @cached_property
     def progressing(self) -> frozenset[str]:
         return frozenset.intersection(*(member.progressing for member in self.members))
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return frozenset.union(*(member.nullable for member in self.members)) & self.progressing
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
@@ -165,3 +189,21 @@ class Sort(Unary):
                 f"an endless stream can not be sorted by `{first}`",
                 hint="the first column of ORDER BY must be a progressing time in ascending order",
             )
+        if first in self.input.nullable:
+            raise PlanProblem(
+                f"an endless stream can not be sorted by `{first}`: it may be null, and no mark passes null",
+                hint=NOT_NULL,
+            )
+
+    @cached_property
+    def progressing(self) -> frozenset[str]:
+        """The first key alone: a tuple that waits may break a promise on any other column."""
+        return frozenset([self.keys[0][0]])
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return frozenset()
+
+    @cached_property
+    def punctuated(self) -> frozenset[frozenset[str]]:
+        return frozenset()

@@ -28,10 +28,17 @@ def each(rule: Callable[[Node], Node]) -> Rule:
 RULES: tuple[Rule, ...] = (
     each(recognise_windows),
     each(push_predicates),
-    lambda plans, choices: [order_joins(plan, tree=choices.tree_of(n), rates_of=choices.rates_of) for n, plan in enumerate(plans)],
-    lambda plans, choices: [recognise_joins(plan, implied=choices.level(n) != AS_IT_IS) for n, plan in enumerate(plans)],
+    lambda plans, choices: [
+        order_joins(plan, tree=choices.tree_of(n), rates_of=choices.rates_of) for n, plan in enumerate(plans)
+    ],
+    lambda plans, choices: [
+        recognise_joins(plan, implied=choices.level(n) != AS_IT_IS, windowed=choices.windowed)
+        for n, plan in enumerate(plans)
+    ],
     each(unify_columns),
-    lambda plans, choices: prune_columns(plans, in_order=choices.in_order),  # over all plans, so that parts they share stay equal
+    lambda plans, choices: prune_columns(
+        plans, in_order=choices.in_order
+    ),  # over all plans, so that parts they share stay equal
     each(merge_projections),
 )
 
@@ -45,6 +52,8 @@ class Choices:
     tree: str = trees.AUTO
     """How streams are joined two at a time."""
     rates_of: RatesOf = lambda stream: None
+    windowed: bool = False
+    """Let time alone let go of what joins keep, where it can."""
     levels: tuple[int, ...] = ()
     """For each plan, how far to go so that all that it keeps is let go some day."""
 

@@ -13,7 +13,7 @@ from millstream.core.types import INTERVAL, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
-from millstream.plan.bands import implied_bands
+from millstream.plan.bands import implied_bands, merged_bands
 from millstream.plan.nodes import Band, Join, Node
 from millstream.plan.rules.transform import bottom_up, columns_of, with_column
 from millstream.plan.scope import column
@@ -22,12 +22,12 @@ from millstream.plan.scope import column
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
 
 
-def recognise_joins(plan: Node, *, implied: bool = False) -> Node:
+def recognise_joins(plan: Node, *, implied: bool = False, windowed: bool = False) -> Node:
     """With `implied` bands that follow from others are there as well: times further apart move on by them."""
-    return bottom_up(plan, partial(_change, implied=implied))
+    return bottom_up(plan, partial(_change, implied=implied, windowed=windowed))
 
 
-def _change(node: Node, *, implied: bool) -> Node:
+def _change(node: Node, *, implied: bool, windowed: bool) -> Node:
     if not isinstance(node, Join):
         return node
     keys, bands, rest = list(node.keys), list(node.bands), []
@@ -50,10 +50,19 @@ def _change(node: Node, *, implied: bool) -> Node:
             left, first = with_column(left, a, taken)
             right, second = with_column(right, b, taken)
             bands.append(Band(first, second, 0, 0))
-    bands = _merged(bands)
+    bands = merged_bands(bands)
     if implied and node.kind == "inner":
         bands += implied_bands(left, right, bands)
-    return replace(node, left=left, right=right, condition=tuple(rest), keys=tuple(keys), bands=(*bands, *_latest(node, bands)))
+    bands += _latest(node, bands)
+    return replace(
+        node,
+        left=left,
+        right=right,
+        condition=tuple(rest),
+        keys=tuple(keys),
+        bands=tuple(bands),
+        windowed=windowed,
+    )
 
 
 def _split(condition: tuple[exp.Expr, ...], schema: pa.Schema) -> list[exp.Expr]:
@@ -251,16 +260,3 @@ def _of_later_right(left: str, right: str, bands: list[Band]) -> Band:
     """The distance of the later of several is the greatest of theirs."""
     lows, highs = [band.low for band in bands if band.low is not None], [band.high for band in bands]
     return Band(left, right, max(lows, default=None), None if None in highs else max(high for high in highs if high is not None))
-
-
-def _merged(bands: list[Band]) -> list[Band]:
-    """One band per pair of columns: all of them must hold."""
-    merged: dict[tuple[str, str], Band] = {}
-    for band in bands:
-        known = merged.get((band.left, band.right))
-        if known is not None:
-            lows = [b.low for b in (known, band) if b.low is not None]
-            highs = [b.high for b in (known, band) if b.high is not None]
-            band = Band(band.left, band.right, max(lows) if lows else None, min(highs) if highs else None)
-        merged[band.left, band.right] = band
-    return list(merged.values())

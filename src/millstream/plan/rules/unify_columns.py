@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.plan.bands import merged_bands
 from millstream.plan.nodes import Aggregate, Filter, Join, Node, Project
 from millstream.plan.rules.transform import substitute
 from millstream.plan.scope import column
@@ -43,12 +44,14 @@ def _(node: Filter, same: Same) -> tuple[Node, Same]:
 @_unified.register
 def _(node: Project, same: Same) -> tuple[Node, Same]:
     columns = tuple((name, substitute(e, same)) for name, e in node.columns)
-    return (replace(node, columns=columns) if same else node), _copies(columns)
+    return (replace(node, columns=columns) if same else node), _copies(columns, node.time_column)
 
 
 @_unified.register
 def _(node: Aggregate, same: Same) -> tuple[Node, Same]:
     groups = tuple((name, substitute(e, same)) for name, e in node.groups)
+    if same and node.window is not None:
+        node = replace(node, window=replace(node.window, attribute=_first(node.window.attribute, same)))
     calls = tuple(call if call.argument is None else replace(call, argument=substitute(call.argument, same)) for call in node.calls)
     return (replace(node, groups=groups, calls=calls) if same else node), _copies(groups)
 
@@ -57,7 +60,15 @@ def _(node: Aggregate, same: Same) -> tuple[Node, Same]:
 def _(node: Join, same: Same) -> tuple[Node, Same]:
     keys = tuple(dict.fromkeys((substitute(a, same), substitute(b, same)) for a, b in node.keys))
     if same:
-        node = replace(node, keys=keys, condition=tuple(substitute(part, same) for part in node.condition))
+        bands = merged_bands(
+            [replace(b, left=_first(b.left, same), right=_first(b.right, same)) for b in node.bands]
+        )
+        node = replace(
+            node,
+            keys=keys,
+            condition=tuple(substitute(part, same) for part in node.condition),
+            bands=tuple(bands),
+        )
     if node.kind != "inner":
         return node, {name: other for name, other in same.items() if name in node.schema.names}
     for a, b in keys:
@@ -72,7 +83,11 @@ def _(node: Join, same: Same) -> tuple[Node, Same]:
     return node, same
 
 
-def _copies(columns: Iterable[tuple[str, exp.Expr]]) -> Same:
-    """Columns that are computed as one before them."""
-    first: dict[exp.Expr, str] = {}
+def _first(name: str, same: Same) -> str:
+    return same[name].name if name in same else name
+
+
+def _copies(columns: Sequence[tuple[str, exp.Expr]], time: str | None = None) -> Same:
+    """Columns that are computed as the time is, or as one before them."""
+    first = {e: name for name, e in columns if name == time}
     return {name: column(known) for name, e in columns if (known := first.setdefault(e, name)) != name and isinstance(e, exp.Column)}
