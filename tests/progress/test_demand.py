@@ -6,12 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.block import Block
+from millstream.core.punctuation import Punctuation
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io.contract import Reading, Unit
+from millstream.operators.aggregate import Aggregate
+from millstream.operators.contract import Due, Output
 from millstream.progress.demand import Outlook, called
 from tests.progress.live import SECOND, Live
 
@@ -120,6 +125,44 @@ def test_state_that_waits_for_nothing_reachable_asks_for_nothing() -> None:
         live.settle(after=10)
     assert live.run.by_name["A"].enabled == MIN_TIME
     assert [row["n"] for row in live.settle(after=3600)] == [1]
+
+
+def aggregate(live: Live) -> Aggregate:
+    return next(v.config for v in live.launch.graph.vertices if isinstance(v.config, Aggregate))
+
+
+def test_no_mark_on_a_windowed_column_is_asked_of_its_groups() -> None:
+    """Marks on the ends of the windows come out in its place."""
+    config = aggregate(Live(A, "SELECT ts, k, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY ts, k"))
+    assert config.ways("ts", 7 * SECOND) == ()
+    assert config.ways("window_end", 20 * SECOND) == ((Due(0, "ts", 10 * SECOND),),)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT m, count(*) AS n"
+        " FROM (SELECT ts, date_trunc('minute', ts) AS m FROM A) [RANGE 1 HOUR] GROUP BY m",
+        "SELECT h, m, count(*) AS n FROM"
+        " (SELECT date_trunc('hour', ts) AS h, date_trunc('minute', ts) AS m FROM A) GROUP BY h, m",
+    ],
+)
+def test_groups_that_another_mark_closes_wait_for_it_after_a_restart_too(query: str) -> None:
+    config = aggregate(Live(A, query))
+    values = {"m": [0, 60], "h": [0, 0], "ts": [12, 70], "k": [1, 2]}
+    arrays = [
+        pa.array([v * (1 if f.name == "k" else SECOND) for v in values[f.name]], pa.int64()).view(f.type)
+        for f in config.input
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=config.input)
+    operator, fresh = config.build(journal=True), config.build(journal=True)
+    operator.handle(Block(batch, (Punctuation.linear("m", 0),)), Output())
+    for old, new in zip(operator.state, fresh.state, strict=True):
+        segment = old.changes(1)
+        assert segment is not None
+        new.restore([(1, segment.data)])
+    assert Due(0, "m", 1) in fresh.due()
+    assert list(fresh.due()) == list(operator.due())
 
 
 def test_what_is_only_forgotten_is_forgotten_at_once() -> None:

@@ -213,7 +213,10 @@ class GraphBuilder:
         source = self._project(source, tuple(columns.items()), node)
         groups = tuple(name for name, _ in node.groups)
         titles = tuple(sql_text(e) for _, e in node.groups)
-        config = Aggregate(self.schema(source), groups, tuple(calls), window, node.axis, origin(node), titles)
+        own = {node.axis, None if window is None else window.attribute}
+        moving = tuple(name for name in node.moving if name not in own)
+        schema = self.schema(source)
+        config = Aggregate(schema, groups, tuple(calls), window, node.axis, moving, origin(node), titles)
         return self.add(config, source)
 
     @_build.register

@@ -41,6 +41,7 @@ class Aggregate(Config):
 
     We depart from Figure A-3: every window that ends at or before the mark closes, because marks jump.
     `axis` is the group column that progresses when there is no window.
+    Marks on the group columns in `moving`, beside it, close groups too.
     """
 
     input: pa.Schema
@@ -48,6 +49,7 @@ class Aggregate(Config):
     calls: tuple[Call, ...]
     window: Window | None = None
     axis: str | None = None
+    moving: tuple[str, ...] = ()
     origin: str = ""
     titles: tuple[str, ...] = ()
     """The group columns as the user wrote them, for letters."""
@@ -80,6 +82,8 @@ class Aggregate(Config):
         if self.window is not None and attribute in (WINDOW_START, WINDOW_END):
             start = mark if attribute == WINDOW_START else mark - self.window.range
             return ((Due(0, self.window.attribute, self.window.opening(start)),),)
+        if self.window is not None and attribute == self.window.attribute:
+            return ()  # what comes out are marks on the ends of windows
         return ((Due(0, attribute, mark),),) if attribute in self.groups else ()
 
     def build(self, journal: bool = False) -> RunningAggregate:
@@ -99,8 +103,6 @@ class RunningAggregate(UnaryOperator):
             for i, c in enumerate(config.calls)
             if c.distinct
         }
-        self.moving: set[str] = set()
-        """Group columns, beside the axis, on which marks have come: they close groups too."""
 
     @property
     def state(self) -> tuple[Container, ...]:
@@ -157,7 +159,6 @@ class RunningAggregate(UnaryOperator):
                 self._expire(pattern.high, out)
                 out.put(self.empty, [punctuation])
             elif attribute in self.config.groups:
-                self.moving.add(attribute)
                 self._close_matching(punctuation, None, out)
             return
         self._close_by_value(punctuation, out)
@@ -170,7 +171,7 @@ class RunningAggregate(UnaryOperator):
             yield Due(0, window.attribute, window.closing(first))
         elif axis is not None:
             yield Due(0, axis, first + 1)
-        for column in sorted(self.moving):
+        for column in self.config.moving:
             least = int(to_axis(self.table.keys(self.table.alive()).column(column), MAX_TIME).min())
             if least < MAX_TIME:
                 yield Due(0, column, least + 1)
