@@ -158,13 +158,11 @@ def test_a_refused_run_leaves_nothing(command: Command, name: str) -> None:
     assert tree(command.directory) == before
 
 
+@pytest.mark.usefixtures("without_java")
 @pytest.mark.parametrize("there", [True, False], ids=["empty", "missing"])
 @pytest.mark.parametrize("name", ["Java", "a sink in use"])
-def test_a_run_on_spark_that_is_refused_leaves_nothing(
-    command: Command, monkeypatch: pytest.MonkeyPatch, name: str, there: bool
-) -> None:
+def test_a_run_on_spark_that_is_refused_leaves_nothing(command: Command, name: str, there: bool) -> None:
     """No checkpoint either: not its directory, and in one that was there no lock."""
-    monkeypatch.setenv("JAVA_HOME", str(command.directory / "nowhere"))
     command.pipeline(pipeline(MORE.replace("'deep/more'", "'deep/more/most'") + TO_MORE))
     if there:
         (command.directory / "kept" / "bids").mkdir(parents=True)

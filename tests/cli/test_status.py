@@ -72,10 +72,8 @@ def test_a_full_disk(command: Command, monkeypatch: pytest.MonkeyPatch, number: 
     assert done.code == 3 and done.lines[-1].startswith("a disk is full: ") and "/data/x" in done.err
 
 
-def test_a_missing_java_or_library_is_an_error_of_the_user(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(command.directory / "nowhere"))
+@pytest.mark.usefixtures("without_java")
+def test_a_missing_java_or_library_is_an_error_of_the_user(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     done = command("run", command.pipeline(STREAM + SINK + QUERY))
     assert done.code == 1 and done.lines[-1].startswith("Spark needs Java, and ")
 
