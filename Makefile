@@ -6,9 +6,10 @@ STAMP := $(VENV)/.installed
 # Spark is told where Java is; the script installs one where it may.
 WITH_JAVA = JAVA_HOME="$$(sh scripts/find-java.sh)" && export JAVA_HOME &&
 BENCH ?= local-window local-join
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint types demo bench figures docs clean
+.PHONY: help setup test test-all fuzz lint types demo bench figures docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -23,8 +24,11 @@ $(STAMP): pyproject.toml constraints.txt
 test: lint types ## lint, types and the tests, in a few minutes
 	@$(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow" $(ARGS)
 
-test-all: lint types ## the same with the slow tests and many more random examples
+test-all: lint types ## the same with the slow tests and many more random examples, new in each run
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q $(ARGS)
+
+fuzz: $(STAMP) ## new random queries for MINUTES=10, against DuckDB; a failure prints its seed
+	@$(BIN)/python -m tests.oracle.fuzz --minutes $(MINUTES)
 
 lint: $(STAMP) ## ruff
 	@$(BIN)/ruff check --quiet --output-format concise src tests

@@ -1,14 +1,39 @@
 """Settings that all tests share: how many random examples are tried, and whether they repeat."""
 
-import os
+from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Generator
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
-# A random test must give the same verdict twice where nobody watches: under CI the examples are derived from
-# the test itself. Elsewhere they are new in each run, and those that failed are kept in .hypothesis and tried first.
-IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
 
-# No deadline: the first call of a compiled kernel, or of Spark, takes seconds.
-settings.register_profile("fast", deadline=None, max_examples=50, derandomize=IN_CI, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("fast"), max_examples=200)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+# `fast` derives its examples from the tests themselves, so a test gives the same verdict on each machine. `thorough` draws
+# new ones in each run. No deadline: the first call of a compiled kernel, or of Spark, takes seconds.
+settings.register_profile(
+    "fast", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("fast"), max_examples=200, derandomize=False)
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the seed of new examples here, so that a failure can name it."""
+    if not settings.default.derandomize and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbits(32))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Print with each random test that fails the command that draws its examples again."""
+    outcome = yield
+    report = outcome.get_result()
+    seed = item.config.option.hypothesis_seed
+    if report.failed and seed is not None and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        again = f"HYPOTHESIS_PROFILE={PROFILE} python -m pytest '{item.nodeid}' --hypothesis-seed={seed}"
+        report.sections.append(("Random examples", f"repeat: {again}"))
