@@ -1,6 +1,6 @@
--- Connections made, counted by the second of the SYN and the second of the SYN_ACK; joint punctuation closes the counts.
+-- Connections made, counted by the second of the SYN and the second of the SYN_ACK; the mark of the first of them closes the counts.
 -- Query Q3 of Li et al., Out-of-Order Processing (PVLDB 2008), section 7.
--- Changed: SYN and SYN_ACK stand in quotes, because the flag is a text.
+-- Changed: SYN and SYN_ACK stand in quotes, because the flag is a text. The paper closes the counts by joint punctuation.
 -- millstream run examples/oop/q3.sql --set in=examples/oop/data --set out=/tmp/q3
 
 CREATE STREAM S0 (srcIP STRING, srcPort INT, destIP STRING, destPort INT, len INT, ts TIMESTAMP, flag STRING)
