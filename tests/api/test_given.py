@@ -323,3 +323,39 @@ def test_a_table_needs_names_that_differ_in_more_than_their_case() -> None:
         session.add_table("T", pa.table({"k": [1], "K": [2]}))
     with pytest.raises(ms.errors.TypeProblem, match="table T: the tuples do not name their columns"):
         session.add_table("T", [(1,)])
+
+
+VALUES: list[tuple[Any, str, object]] = [
+    ("2026-01-01 12:00:05", "TIMESTAMP", datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)),
+    ("2026-01-01T14:00:05+02:00", "TIMESTAMP", datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)),
+    (5, "DECIMAL(10, 2)", Decimal("5.00")),
+    (0.1, "DECIMAL(10, 2)", Decimal("0.10")),
+    (0.123, "DECIMAL(10, 2)", None),
+    (1e300, "FLOAT", None),
+    (0.5, "FLOAT", 0.5),
+    (pd.Timestamp("2026-01-01"), "DATE", date(2026, 1, 1)),
+    (pd.Timestamp("2026-01-01 05:00"), "DATE", None),
+    (1.5, "BIGINT", None),
+    (2, "BOOLEAN", None),
+    (b"\xff", "STRING", None),
+    ("soon", "TIMESTAMP", None),
+    ("x", "DECIMAL(5, 2)", None),
+]
+
+
+@pytest.mark.parametrize("as_frame", [True, False], ids=["frame", "tuples"])
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"), VALUES, ids=[f"{value} {kind}" for value, kind, _ in VALUES]
+)
+def test_a_value_is_taken_as_it_is_or_refused(
+    value: Any, kind: str, expected: object, as_frame: bool
+) -> None:
+    """Dictionaries and frames with the declared columns agree on what fits."""
+    rows = pd.DataFrame({"c": [value, None]}) if as_frame else [{"c": value}, {"c": None}]
+    session = ms.Session("local")
+    if expected is None:
+        with pytest.raises(ms.errors.TypeProblem, match=r"stream A: .*column `c`: "):
+            session.add_stream("A", rows, schema=f"c {kind}")
+    else:
+        answer = session.add_stream("A", rows, schema=f"c {kind}").start().wait().to_arrow()
+        assert answer["c"].to_pylist() == [expected, None]

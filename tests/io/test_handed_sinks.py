@@ -149,3 +149,12 @@ def test_memory_with_a_limit_in_sql_and_without_one() -> None:
             SinkProblem, match=r"sink M: `limit` is .*; give a number of rows, or 0 to keep all"
         ):
             MemorySink("M", wrong)  # type: ignore[arg-type]
+
+
+def test_memory_with_a_limit_takes_each_epoch_of_spark_once() -> None:
+    sink = MemorySink("M", limit=2)
+    for epoch in range(3):
+        for _ in range(2):
+            sink.commit(epoch, [part(sink, epoch, (2 * epoch, "a")), part(sink, epoch, (2 * epoch + 1, "b"))])
+    with pytest.warns(MillstreamWarning, match="sink M keeps the last 2 rows, 4 older ones are gone"):
+        assert sink.to_arrow()["n"].to_pylist() == [4, 5]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.core.types import TIMESTAMP
 from millstream.errors import NameProblem, TypeProblem
+from millstream.io.read.parquet import as_declared
+from millstream.io.read.values import is_text
 from millstream.language.types import sql_type
 
 
@@ -27,6 +30,8 @@ Rows: TypeAlias = "Iterable[Mapping[str, Any]] | Iterable[Sequence[Any]] | Arrow
 FORMS = "give dictionaries, sequences in column order, or a frame or table of pandas, Polars, DuckDB or Arrow"
 INDEX = "__index_level_"
 """The beginning of the names that pandas gives to an index without a name. Such an index is no data."""
+FLOAT = float(np.finfo(np.float32).max)
+"""The largest number that is no infinity as a FLOAT."""
 NO_ROWS = (str, bytes, bytearray, memoryview)
 """Sequences that are values."""
 
@@ -128,11 +133,18 @@ def _value(value: Any, kind: pa.DataType) -> Any:
             value = datetime.fromisoformat(value)
         elif pa.types.is_date(kind):
             return date.fromisoformat(value)
+    if isinstance(value, datetime) and pa.types.is_date(kind) and value.time() != time.min:
+        raise ValueError(f"{value} has a time of day")
+    if pa.types.is_float32(kind) and isinstance(value, (int, float)) and FLOAT < abs(value) < float("inf"):
+        raise ValueError(f"{value} does not fit FLOAT")
     if isinstance(value, date) and pa.types.is_timestamp(kind):
         moment = value if isinstance(value, datetime) else datetime.combine(value, time.min)
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     if isinstance(value, (int, float, str)) and not isinstance(value, bool) and pa.types.is_decimal(kind):
-        return Decimal(str(value))
+        try:
+            return Decimal(str(value))
+        except InvalidOperation:
+            raise ValueError(f"`{value}` is no number") from None
     whole = pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     if whole and not isinstance(value, bool) and isinstance(value, (Real, Decimal)):
         number: Any = value
@@ -159,10 +171,36 @@ def _from_arrow(owner: str, schema: pa.Schema, table: pa.Table) -> pa.RecordBatc
                 "column", field.name, table.schema.names, within=f"the table given for {owner}"
             )
         try:
-            columns.append(table.column(field.name).cast(field.type).combine_chunks())
-        except (pa.ArrowException, KeyError) as error:
+            columns.append(_cast(_whole(table.column(field.name)), field.type))
+        except (pa.ArrowException, ValueError, KeyError) as error:
             raise TypeProblem(f"{owner}: column `{field.name}`: {error.args[0]}") from None
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in the declared type; an error where a value would become another one."""
+    given = column.type
+    if pa.types.is_timestamp(kind) and is_text(given):
+        return pa.array([_value(text, kind) for text in column.to_pylist()], type=kind)
+    made = as_declared(column, kind)
+    number = pa.types.is_floating(given) or pa.types.is_integer(given)
+    if pa.types.is_float32(kind) and number:
+        bent = pc.and_(pc.is_inf(made), pc.is_finite(column))
+    elif (pa.types.is_date(kind) and pa.types.is_timestamp(given)) or (
+        number and (pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
+    ):
+        bent = pc.not_equal(made.cast(given), column)
+    else:
+        return made
+    if pc.any(bent).as_py():
+        raise ValueError(f"{column.filter(bent)[0]} does not fit {sql_type(kind).sql('spark')} exactly")
+    return made
 
 
 def columns_of(owner: str, schema: str | pa.Schema | None, given: pa.Table | pa.Schema | list[Any]) -> str:

@@ -47,7 +47,10 @@ class ParquetReader:
     def _cast(self, batch: pa.RecordBatch, names: list[str], path: str, row: int, batch_size: int) -> Iterator[Reading]:
         lines = numbered(row, batch.num_rows)
         try:
-            columns = [_as(batch.column(name), field.type) for name, field in zip(names, self.schema, strict=True)]
+            columns = [
+                as_declared(batch.column(name), field.type)
+                for name, field in zip(names, self.schema, strict=True)
+            ]
             letters = []
         except pa.ArrowInvalid:
             wrong: dict[int, str] = {}
@@ -70,7 +73,7 @@ class ParquetReader:
         yield from pieces(pa.RecordBatch.from_arrays(columns, schema=self.schema), lines, letters, path, batch_size)
 
 
-def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def as_declared(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in the declared type; ArrowInvalid where one of them has no counterpart."""
     if is_text(kind):
         made = column if column.type == kind else column.cast(kind)
@@ -99,12 +102,12 @@ def _why(value: pa.Scalar, kind: pa.DataType) -> str:
 def _each(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
     """Value by value where the column as a whole can not be cast; the indices of those that do not fit."""
     try:
-        return _as(column, kind), []
+        return as_declared(column, kind), []
     except pa.ArrowInvalid:
         parts, bad = [], []
     for index in range(len(column)):
         try:
-            parts.append(_as(column.slice(index, 1), kind))
+            parts.append(as_declared(column.slice(index, 1), kind))
         except pa.ArrowInvalid:
             bad.append(index)
             parts.append(pa.nulls(1, kind))
