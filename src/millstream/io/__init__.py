@@ -47,7 +47,8 @@ class Connector(Generic[T]):
 def _file_source(name: str, schema: pa.Schema, o: Options) -> Source:
     path = o.path()
     watch = o.flag("watch", False)
-    return FileSource(name, path, file_reader(name, schema, o, path), watch)
+    letters = o.choice("on_bad_file", ("stop", "letter"), "stop") == "letter"
+    return FileSource(name, path, file_reader(name, schema, o, path), watch, letters)
 
 
 def _socket(name: str, schema: pa.Schema, o: Options) -> Source:

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
 from millstream.errors import SourceProblem
+from millstream.io.bad_files import advised, judge, read_broken
 from millstream.io.contract import DAY, NO_LIMITS, Limits, Position, Reading, Unit
 from millstream.io.epochs import Named, in_order, is_sink
 from millstream.io.history import Entry, History, facts_of, name_of, stretch_of
-from millstream.io.read.base import LineReader, Within
-from millstream.io.read.csv import CsvReader
+from millstream.io.read.base import LineReader
 from millstream.io.read.parquet import ParquetReader
+from millstream.io.reading import Stretched, read_file
 from millstream.io.staging import RECORDS
-from millstream.io.stretches import stretches
+from millstream.io.stretches import Stretch, stretches
 
 EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
 
@@ -123,35 +122,6 @@ def guess_format(path: str, files: list[str]) -> str | None:
     return None
 
 
-def read_file(
-    owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int, stretch: tuple[int, int, int] | None = None
-) -> Iterator[Reading]:
-    """One file, or the stretch (first, end, line) of it; whatever goes wrong names the file."""
-    try:
-        if isinstance(reader, ParquetReader):
-            yield from reader.read(path, batch_size, stretch)
-        elif stretch is not None:
-            first, end, line = stretch
-            with open(path, "rb") as file:
-                head = reader.head(file) if first and isinstance(reader, CsvReader) else b""
-                file.seek(first)
-                yield from reader.read(Within(head, file, end - first), path, batch_size, line - head.count(b"\n"))
-        else:
-            with pa.input_stream(path, compression="detect") as raw:
-                yield from reader.read(raw, path, batch_size)
-    except SourceProblem as error:
-        raise SourceProblem(f"{owner}: {error.message}", hint=error.hint) from error.__cause__
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, FileNotFoundError):
-            hint = "put it back, or an empty file in its place; on a cluster every machine must see this path"
-            raise SourceProblem(f"{owner}: can not read {path}: the file is gone", hint=hint) from error
-        if isinstance(error, PermissionError):
-            why = "permission denied"
-        else:
-            why = " ".join(str(error).split())[:200]
-        raise SourceProblem(f"{owner}: can not read {path}: {why}") from error
-
-
 @dataclass(frozen=True)
 class FileSource:
     """The position knows every file taken (see `History`), so a file that comes late with an early name is still read."""
@@ -160,6 +130,8 @@ class FileSource:
     path: str
     reader: LineReader | ParquetReader
     watch: bool = False
+    letters: bool = False
+    """True when a file that can not be read becomes a letter; else it ends the run."""
     limits: Limits = NO_LIMITS
     log: str | None = None
     history: History = field(init=False, compare=False, repr=False)
@@ -219,7 +191,26 @@ class FileSource:
         taken = self.limits.fitting(sizes())
         if not entries and look.settled:
             _quiet[self.path] = look
-        return self.history.after(start, entries[:taken]) if taken else start
+        entries = entries[:taken]
+        if self.letters:
+            entries = self._judged(entries)
+        return self.history.after(start, entries) if taken else start
+
+    def _judged(self, entries: list[Entry]) -> list[Entry]:
+        """The units with the verdict on each; nothing is read behind the break of a file."""
+        found: list[Entry] = []
+        broken: str | None = None
+        for entry in entries:
+            name, stretch, facts = name_of(entry), stretch_of(entry), facts_of(entry)
+            if name == broken:
+                continue
+            if "broken" not in facts:
+                facts = facts | judge(self.owner, self.reader, self._base + name, stretched(stretch))
+            if "broken" in facts:
+                broken = name
+                stretch = stretch and [stretch[0], stretch[2], *stretch[2:]]
+            found.append([name, *(stretch or ()), facts])
+        return found
 
     def _offers(self, start: Position) -> Iterator[tuple[Entry, int, int | None]]:
         """The units beyond a position, with their bytes and tuples: the rest of a file that was begun, then those not taken yet."""
@@ -228,10 +219,21 @@ class FileSource:
         for file, begun in itertools.chain(begins, ((file, None) for file in self._fresh(start))):
             arrived = _arrived(base + file.name)
             facts: dict[str, Any] = {} if arrived is None else {"arrived": arrived}
-            for stretch in stretches(base + file.name, self.reader, self.limits, begun):
+            for stretch in self._stretches(base + file.name, begun, facts):
                 entry = [file.name] if stretch.whole else stretch.entry(file.name)
                 marks = {} if file.marks is None else {"marks": file.marks if stretch.end >= stretch.size else dict.fromkeys(file.marks)}
                 yield [*entry, facts | marks], stretch.bytes, stretch.tuples
+
+    def _stretches(self, path: str, begun: list[Any] | None, facts: dict[str, Any]) -> Iterator[Stretch]:
+        """The file or what is left of it; a rest that is gone is a broken one where that makes a letter."""
+        try:
+            yield from stretches(path, self.reader, self.limits, begun)
+        except SourceProblem as problem:
+            if begun is None or not self.letters:
+                raise
+            _, _, first, size, _, line, trace, *_ = begun
+            facts["broken"] = [problem.message, 0]
+            yield Stretch(first, size, size, line, line, 0, None, trace)
 
     def _named(self, name: str) -> Named:
         return next((file for file in self._files() if file.name == name), Named(name))
@@ -241,14 +243,23 @@ class FileSource:
         found = []
         for number, entry in enumerate(self.history.between(start, end), start["count"]):
             detail = {"file": base + name_of(entry), **facts_of(entry)}
-            if (stretch := stretch_of(entry)) is not None:
-                first, to, _, line, *_ = stretch
-                detail["stretch"] = first, to, line
+            if (stretch := stretched(stretch_of(entry))) is not None:
+                detail["stretch"] = stretch
             found.append(Unit(number, detail))
         return found
 
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
-        return read_file(self.owner, self.reader, unit.detail["file"], batch_size, unit.detail.get("stretch"))
+        """Its rows; of a file that can not be read a letter where a verdict says so, or where none was asked for when it was taken."""
+        path, stretch, verdict = unit.detail["file"], unit.detail.get("stretch"), unit.detail.get("broken")
+        if verdict is None and self.letters and "sound" not in unit.detail:
+            verdict = judge(self.owner, self.reader, path, stretch).get("broken")
+        if verdict is not None:
+            yield from read_broken(self.owner, self.reader, path, batch_size, stretch, verdict)
+            return
+        try:
+            yield from read_file(self.owner, self.reader, path, batch_size, stretch)
+        except SourceProblem as problem:
+            raise advised(problem, self.reader) from problem.__cause__
 
     def arrived(self, unit: Unit) -> int | None:
         """When its file came, as it was recorded; a checkpoint of an older version recorded nothing."""
@@ -275,6 +286,11 @@ def _arrived(path: str) -> int | None:
         return os.stat(path).st_ctime_ns // 1000
     except OSError:
         return None
+
+
+def stretched(stretch: list[Any] | None) -> Stretched | None:
+    """What a reader must know of the stretch in an entry."""
+    return None if stretch is None else (stretch[0], stretch[1], stretch[3])
 
 
 def _rest(position: Position) -> list[Any] | None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from millstream.errors import MillstreamError, Place, SourceProblem
-from millstream.io.files import found_files, read_file
+from millstream.io.files import found_files
 from millstream.io.options import Options
 from millstream.io.readers import FileReader, file_reader
+from millstream.io.reading import read_file
 
 
 def open_table(

@@ -26,7 +26,7 @@ from millstream.language.statements import Key, Punctuate, Timestamp
 from millstream.plan.catalog import SinkEntry, Stream
 from millstream.runtime.visible import visible
 
-FREE = ("path", "watch", "host", "port")
+FREE = ("path", "watch", "host", "port", "on_bad_file")
 """Options of a source that another life may change."""
 
 

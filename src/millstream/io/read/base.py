@@ -40,6 +40,10 @@ class Within:
 class LineReader(Protocol):
     """Reads a format of lines. `first_line` is the number of the first line of `raw`."""
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its tuples."""
+
     def read(self, raw: Raw, file: str, batch_size: int, first_line: int = 1) -> Iterator[Reading]: ...
 
 
