@@ -176,3 +176,16 @@ def test_a_sink_that_was_replaced_holds_no_results_of_the_other() -> None:
         session.to_arrow()
     session.run()
     assert session.to_arrow().num_rows == 1
+
+
+def test_a_cell_with_a_mistake_adds_nothing() -> None:
+    """Otherwise the corrected cell would fail at the names of the first attempt."""
+    session = session_of()
+    before = (repr(session), session.explain())
+    cell = "CREATE SINK More WITH (connector = 'memory'); SET execution.batch = 5; DROP QUERY Out;"
+    cell += "INSERT INTO More SELECT {} FROM A"
+    with pytest.raises(NameProblem, match=r"statement 4, line 1, .*no column `w`"):
+        session.sql(cell.format("w"))
+    assert (repr(session), session.explain()) == before
+    session.sql(cell.format("v"))
+    assert repr(session).endswith("; sinks Out, More; 1 query; execution.batch = 5>")

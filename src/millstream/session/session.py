@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.errors import NameProblem, PlanProblem, SetupProblem, SourceProblem, TypeProblem
+from millstream.errors import (
+    MillstreamError,
+    NameProblem,
+    PlanProblem,
+    SetupProblem,
+    SourceProblem,
+    TypeProblem,
+)
 from millstream.io import ListSource, MemorySink, Source
 from millstream.language import parse, parse_query
 from millstream.language.statements import CreateView, Explain
@@ -54,7 +61,7 @@ class Session:
         """Sinks of the last run, each with the declaration that it was opened for."""
 
     def sql(self, text: str, /, **variables: object) -> StreamHandle | Plan | None:
-        """Add the statements of a text, `${name}` filled from `variables`.
+        """Add the statements of a text, `${name}` filled from `variables`, or none where one is wrong.
 
         A text that is a query alone gives a handle on it; the plans of EXPLAINs come back as text.
         """
@@ -66,12 +73,16 @@ class Session:
         filling = {name: str(value) for name, value in variables.items()}
         if _QUERY.match(text):
             return StreamHandle.of_query(self, plain(parse_query(fill(text, filling).filled)))
-        plans = []
-        for statement in parse(text, variables=filling):
-            if isinstance(statement, Explain):
-                plans.append(self.pipeline.explain(statement.form, [self.pipeline.explained(statement)]))
-            else:
-                self.pipeline.add(statement)
+        plans, before = [], self.pipeline.copy()
+        try:
+            for statement in parse(text, variables=filling):
+                if isinstance(statement, Explain):
+                    plans.append(self.pipeline.explain(statement.form, [self.pipeline.explained(statement)]))
+                else:
+                    self.pipeline.add(statement)
+        except MillstreamError:
+            vars(self.pipeline).update(vars(before))
+            raise
         return Plan("\n\n".join(plans)) if plans else None
 
     def stream(self, name: str) -> StreamHandle:

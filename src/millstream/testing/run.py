@@ -105,8 +105,8 @@ def run(
     >>> rows = ms.testing.run(session, {"Bid": [{"auction": 1, "price": 10.0, "ts": "2026-01-01 12:00:05"}]})
     >>> assert rows[0]["bids"] == 1
 
-    Tuples are dictionaries, sequences in column order, or an Arrow table. A `ManualClock` as `clock` decides what time it is for
-    streams that are stamped on entry (in one process only).
+    Tuples are those of `Session.add_stream`. A `ManualClock` as `clock` decides what time it is for streams
+    that are stamped on entry (in one process only).
     `batch` cuts the lists into blocks of that many tuples, `files` says into how many units a stream's list is cut:
     neither changes an answer.
     """
