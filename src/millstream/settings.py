@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.errors import NameProblem, Place, TypeProblem
+from millstream.errors import MillstreamError, NameProblem, Place, TypeProblem
+from millstream.language.durations import length
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Setting:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int = 2**31 - 1
+    length: bool = False
+    """True where the text is a length of time."""
 
 
 SETTINGS = {
@@ -34,6 +37,7 @@ SETTINGS = {
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
         Setting("execution.stages", 0, int, "stages that there are at least on Spark, for queries that come later", most=64),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
+        Setting("execution.interval", "0 seconds", str, "time between the beginnings of two micro-batches on Spark", length=True),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, m-join, eddy, or a tree such as '((A B) (C D))'"),
         Setting("join.index", "hash", str, "how a join finds partners: by a hash, or by looking at all it stores", ("hash", "none")),
@@ -70,6 +74,8 @@ class Settings:
             raise TypeProblem(f"{name} takes a text, not {value!r}", place=place)
         if setting.choices and value not in setting.choices:
             raise NameProblem.unknown(f"{name}", value, setting.choices, place=place)
+        if setting.length and _length(name, value, place) < 0:
+            raise TypeProblem(f"{name} takes a length of time, not {value!r}", place=place, hint="write one such as '10 seconds'")
         self._values[setting.name] = value
 
     @property
@@ -79,3 +85,11 @@ class Settings:
 
     def get(self, name: str) -> Any:
         return self._values.get(name, SETTINGS[name].default)
+
+
+def _length(name: str, value: str, place: Place | None) -> int:
+    try:
+        return length(value)
+    except MillstreamError as problem:
+        said = f"{name} takes a length of time such as '10 seconds': {problem.message}"
+        raise TypeProblem(said, place=place, hint=problem.hint) from None

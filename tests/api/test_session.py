@@ -111,3 +111,19 @@ def test_settings() -> None:
     assert session.pipeline.settings.get("execution.batch") == 7
     with pytest.raises(ms.MillstreamError, match=r"did you mean `execution\.batch`"):
         session.set("execution.bach", 7)
+
+
+@pytest.mark.parametrize("value", ["10", "ten seconds", "10 secs ago", "-5 seconds"])
+def test_an_interval_is_a_length_of_time(value: str) -> None:
+    with pytest.raises(ms.MillstreamError, match=r"execution\.interval takes a length of time"):
+        new_session().sql(f"SET execution.interval = '{value}'")
+
+
+def test_a_run_in_one_process_says_that_an_interval_has_no_effect() -> None:
+    useless = "execution.interval has no effect: a run in one process has no micro-batches"
+    for interval, remarks in (("0 seconds", []), ("10 seconds", [useless])):
+        session = ms.Session("local")
+        session.add_stream("S", tuples((1, 2.0, 3)), schema="k BIGINT, v DOUBLE, ts TIMESTAMP", time="ts", slack="0 seconds")
+        session.add_sink("Sums")
+        session.sql(f"SET execution.interval = '{interval}'; INSERT INTO Sums SELECT k FROM S;")
+        assert session.run().remarks == remarks

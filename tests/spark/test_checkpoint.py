@@ -108,9 +108,10 @@ def test_what_changes_no_answer_may_change(spark: object, place: Path) -> None:
     def change(text: str) -> str:
         text = text.replace("/out'", "/moved'").replace("/bids'", "/data'").replace("jsonl", "csv")
         text = text.replace("30 SECONDS", "30 SECONDS ETS NONE").replace("per_batch = 1", "per_batch = 3")
-        return text + "SET execution.batch = 2; SET execution.buckets = 2;"
+        return text + "SET execution.batch = 2; SET execution.buckets = 2; SET execution.interval = '1 hour';"
 
-    session(place, change).run(checkpoint=str(place / "checkpoint"))
+    done = session(place, change).run(checkpoint=str(place / "checkpoint"))
+    assert done.remarks == ["execution.interval has no effect: all streams of the run end"]
     files = [json.loads(line) for file in (place / "moved").glob("part-*.jsonl") for line in file.read_text().splitlines()]
     lines = [line for file in (place / "moved").glob("part-*.csv") for line in file.read_text().splitlines()[1:]]
     assert lines and len(files) + len(lines) == len(EXPECTED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from pyspark import cloudpickle
 
 from millstream.errors import MillstreamError, PlanProblem
 from millstream.runtime.spark import wire
+from millstream.runtime.spark.editions import Editions
 from millstream.runtime.spark.failures import WorkerFailure, unseal
+from millstream.runtime.spark.halt import Halt
 from millstream.runtime.spark.source import Pace, Reader
 
 
@@ -121,6 +124,60 @@ def test_a_micro_batch_is_held_for_a_mark_that_is_nearly_there(tmp_path: Path, w
     assert second["streams"]["s0"]["units"] == 2
     assert second["streams"]["s1"]["mark"] == (10 if held else None)
     assert (time.monotonic() - began > 0.1) == held
+
+
+def spaced(program: Any, interval: float, units: int | None = 2) -> Reader:
+    halt = Halt.new()
+    return Reader(wire.Shipment.pack(program, uuid.uuid4().hex), "shape", 2, units, halt, interval)
+
+
+def test_a_micro_batch_begins_an_interval_after_the_last(tmp_path: Path) -> None:
+    """What comes meanwhile comes in one micro-batch, marks of silent streams among it."""
+
+    class WithEts(toy.ToyProgram):
+        def enabling(self, streams: dict[str, Any], moving: set[str], now: int) -> dict[str, int]:
+            return {"s1": 10}
+
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    fast, silent = (toy.FileWords(files(tmp_path / name, 1), watch=True) for name in ("a", "b"))
+    of = spaced(WithEts((("s0", fast), ("s1", silent)), (), buckets=2), 1.0, units=None)
+    began = time.monotonic()
+    first = of.latestOffset(of.initialOffset(), None)
+    assert time.monotonic() - began < 0.5  # the first one does not wait
+    (tmp_path / "a" / "001.txt").write_text("more")
+    assert of.latestOffset(first, None) == first  # Spark is told so, and asks again
+    (tmp_path / "a" / "002.txt").write_text("still more")
+    while (second := of.latestOffset(first, None)) == first:
+        assert time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.95
+    assert second["streams"]["s0"]["units"] == 3 and second["streams"]["s1"]["mark"] == 10
+
+
+def test_a_micro_batch_that_has_left_something_behind_is_followed_at_once(tmp_path: Path) -> None:
+    of = spaced(toy_program(toy.FileWords(files(tmp_path, 5), watch=True)), 60.0)
+    began = time.monotonic()
+    offsets = [of.initialOffset()]
+    for _ in range(3):
+        offsets.append(of.latestOffset(offsets[-1], None))
+    assert [offset["streams"]["s0"]["units"] for offset in offsets] == [0, 2, 4, 5]
+    (tmp_path / "005.txt").write_text("more")
+    assert of.latestOffset(offsets[-1], None) == offsets[-1]
+    assert time.monotonic() - began < 10
+
+
+def test_an_interval_delays_neither_a_change_of_queries_nor_a_stop(tmp_path: Path) -> None:
+    program = toy_program(toy.FileWords(files(tmp_path, 1), watch=True))
+    of = spaced(program, 60.0)
+    assert of.halt is not None
+    began = time.monotonic()
+    first = of.latestOffset(of.initialOffset(), None)
+    Editions(of.halt.path).publish(replace(wire.Shipment.pack(program, of.shipment.run), edition=1))
+    second = of.latestOffset(first, None)
+    assert second["edition"] == 1
+    of.halt.ask()
+    assert of.latestOffset(second, None) == second and of.halt.answered
+    assert time.monotonic() - began < 10
 
 
 def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:

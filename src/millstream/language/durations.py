@@ -50,6 +50,12 @@ def microseconds(number: str, unit: str, place: Place | None = None) -> int:
     return int(length)
 
 
+def length(text: str) -> int:
+    """The length that a text such as `10 seconds` says, in microseconds."""
+    number, _, unit = text.strip().partition(" ")
+    return microseconds(number, unit.strip())
+
+
 def spell(length: int) -> str:
     """The shortest exact spelling: `spell(90_000_000) == "90 SECONDS"`."""
     for size in sorted(_NAMES, reverse=True):

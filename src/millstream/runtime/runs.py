@@ -16,6 +16,7 @@ from millstream.graph.explain import label_all
 from millstream.io import FileSink, FileSource
 from millstream.io.contract import DeadLetter, Limits, Source
 from millstream.io.staging import safe
+from millstream.language.durations import length
 from millstream.operators.buffers import microseconds
 from millstream.progress.ahead import Ahead
 from millstream.runtime import scratch
@@ -67,7 +68,7 @@ def run_local(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
         made.operators = p.operators
-        made.remarks = ahead.lines(made.tuples_in)
+        made.remarks = _useless(launch, "a run in one process has no micro-batches") + ahead.lines(made.tuples_in)
         return made
 
     try:
@@ -174,6 +175,8 @@ def _run_spark(
         launch.letters.deliver(epoch, unique)
 
     began, meter, ahead = time.monotonic(), Meter(), Ahead()
+    ends = all(source.bounded for source in launch.sources.values())
+    useless = _useless(launch, "all streams of the run end") if ends else []
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
@@ -182,7 +185,7 @@ def _run_spark(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind = launch.behind(made.marks, time.time())
         made.batch, made.spent = last.batch, dict(last.spent)
-        made.remarks = ahead.lines(made.tuples_in)
+        made.remarks = useless + ahead.lines(made.tuples_in)
         made.operators = program.totals.metrics(label_all(program.cut.graph), round(seconds * 1e6), microseconds())
         return made
 
@@ -210,6 +213,7 @@ def _run_spark(
             on_tick=ticked,
             stop_event=stop,
             units_per_batch=settings.get("source.max_files_per_batch") or None,
+            interval=0.0 if ends else length(settings.get("execution.interval")) / 1e6,
             between=changing.between,
             spark=spark,
         )
@@ -218,6 +222,11 @@ def _run_spark(
     final = status(summary.written, summary.batches)
     final.stopped = summary.stopped
     return _with_letters(final, launch)
+
+
+def _useless(launch: Launch, why: str) -> list[str]:
+    """The setting that has no effect in this run, if it was set."""
+    return [f"execution.interval has no effect: {why}"] if length(launch.settings.get("execution.interval")) else []
 
 
 def _with_letters(status: Status, launch: Launch) -> Status:

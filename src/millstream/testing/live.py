@@ -11,7 +11,7 @@ from millstream.core.letters import DeadLetter
 from millstream.errors import DataProblem, NameProblem, SinkProblem
 from millstream.graph.execution import Execution
 from millstream.io import ListSource, MemorySink
-from millstream.language.durations import microseconds
+from millstream.language.durations import length
 from millstream.plan.catalog import Stream
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
@@ -68,8 +68,7 @@ class Live:
     def advance(self, by: str | int) -> None:
         """Time passes ("5 seconds", or microseconds), and silent streams make enabling timestamps where somebody waits."""
         if isinstance(by, str):
-            number, _, unit = by.strip().partition(" ")
-            by = microseconds(number, unit.strip())
+            by = length(by)
         if by < 0:
             raise DataProblem("time does not go back", hint='write a length such as "5 seconds"')
         self.clock.advance(by)

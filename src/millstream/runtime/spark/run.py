@@ -71,6 +71,7 @@ def run_program(
     on_tick: Callable[[], None] | None = None,
     stop_event: threading.Event | None = None,
     units_per_batch: int | None = None,
+    interval: float = 0.0,
     between: Callable[[Callable[[Program], None]], None] | None = None,
     spark: SparkSession | None = None,
 ) -> Summary:
@@ -78,6 +79,7 @@ def run_program(
 
     Without a checkpoint a crash starts anew.
 
+    At least `interval` seconds lie between the beginnings of two micro-batches, unless the first one is full.
     `on_letters(epoch, letters)` is called after an epoch's results are committed, again if the epoch is replayed; `on_tick` every
     second, whether something happens or not. `between` is called often with a function that takes the next edition of the program:
     from some micro-batch on it is the one that runs, and `on_progress` tells so.
@@ -96,7 +98,7 @@ def run_program(
 
     following = Following(commits, halt, stop_event, on_progress, on_tick, None if between is None else lambda: between(publish))
     try:
-        query = _start(base, program, shipment, place, name, commits, units_per_batch, halt, durable=checkpoint is not None)
+        query = _start(base, program, shipment, place, name, commits, units_per_batch, interval, halt, durable=checkpoint is not None)
         try:
             following.follow(query)
         finally:
@@ -178,6 +180,7 @@ def _start(
     name: str | None,
     commits: Commits,
     units: int | None,
+    interval: float,
     halt: Halt,
     *,
     durable: bool,
@@ -190,7 +193,7 @@ def _start(
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
     spark.dataSource.register(MillstreamSource)
 
-    options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism, halt)
+    options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism, halt, interval)
     frame = spark.readStream.format(FORMAT).options(**options).load()
     for index in range(program.stages):
         processor = BucketProcessor(shipment, index, last=index == program.stages - 1)

@@ -37,10 +37,10 @@ THRIFT = 30
 """A look that takes long is repeated seldom: the time between looks is at least so many times theirs."""
 
 
-def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt) -> dict[str, str]:
+def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt, interval: float = 0.0) -> dict[str, str]:
     """The program goes in an option: it needs no shared file system, and pickled plans are small."""
     options = {"run": shipment.run, "program": base64.b64encode(shipment.data).decode("ascii"), "shape": shape, "tasks": str(tasks)}
-    options |= {"halt": halt.path, "edition": str(shipment.edition)}
+    options |= {"halt": halt.path, "edition": str(shipment.edition), "interval": str(interval)}
     return options if units is None else options | {"units": str(units)}
 
 
@@ -50,7 +50,7 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]), int(options["edition"]))
-        self.settings = {key: options[key] for key in ("shape", "tasks", "units", "halt") if key in options}
+        self.settings = {key: options[key] for key in ("shape", "tasks", "units", "halt", "interval") if key in options}
         self.options: dict[str, str] = {}  # the instance is pickled with every task; once is enough
 
     @classmethod
@@ -63,7 +63,8 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         units = self.settings.get("units")
         halt = Halt(self.settings["halt"])
-        return Reader(self.shipment, self.settings["shape"], int(self.settings["tasks"]), int(units) if units else None, halt)
+        tasks, interval = int(self.settings["tasks"]), float(self.settings["interval"])
+        return Reader(self.shipment, self.settings["shape"], tasks, int(units) if units else None, halt, interval)
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,20 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     micro-batch needs is in it: positions, unit numbers, enabling timestamps, the edition of the program.
     """
 
-    def __init__(self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None, halt: Halt | None = None) -> None:
+    def __init__(
+        self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None, halt: Halt | None = None, interval: float = 0.0
+    ) -> None:
         self.shipment = shipment
         self.halt = halt
         self.editions = Editions(None if halt is None else halt.path)
         self.shape = shape
         self.tasks = tasks
         self.pace = Pace(tasks, units)
+        self.interval = interval
+        """Seconds from the beginning of a micro-batch to that of the next. Spark's own trigger would ask for nothing meanwhile: no stop
+        and no change of queries would be heard, and a micro-batch that has left something behind would wait, too."""
+        self.due = 0.0
+        """When the next micro-batch may begin."""
         self.begun = False
 
     def initialOffset(self) -> dict[str, Any]:
@@ -134,6 +142,8 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 _refuse_more(self.shipment.open(), start["streams"])
                 self.begun = True
             units = self.pace.limit()
+            if self._too_early(start):
+                return start
             until = time.monotonic() + PATIENCE
             while True:
                 began = time.monotonic()
@@ -152,7 +162,21 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 time.sleep(pause)
             taken = max((streams[name]["units"] - before[name]["units"] for name in streams), default=0)
             self.pace.took(taken)
+            if self.interval:
+                more = any(source.latest(streams[name]["at"], 1) != streams[name]["at"] for name, source in program.sources)
+                self.due = 0.0 if more else time.monotonic() + self.interval
             return {"shape": self.shape, "step": start["step"] + 1, "edition": shipment.edition, "streams": streams}
+
+    def _too_early(self, start: Mapping[str, Any]) -> bool:
+        """Wait for a moment at most. True while the next micro-batch may not begin; a change of queries may always begin one."""
+        until = min(self.due, time.monotonic() + PATIENCE)
+        while time.monotonic() < until:
+            if self.editions.newest(self.shipment).edition != start["edition"]:
+                return False
+            if self.halt is not None and self.halt.asked:
+                return True
+            time.sleep(LOOK)
+        return time.monotonic() < self.due
 
     def _look(self, program: Program, before: Mapping[str, StreamState], limit: int, ahead: float) -> tuple[dict[str, StreamState], bool]:
         """Every stream as far as it is; those that bring nothing may make enabling timestamps.
@@ -298,7 +322,7 @@ class Pace:
     def limit(self) -> int:
         self.seconds = self.seconds or time.monotonic() - self.since
         if self.fixed is None and self.taken and self.batches > 1:  # the first one pays for the start-up
-            seconds = time.monotonic() - self.since
+            seconds = self.seconds
             if seconds < TARGET_SECONDS / 2 and self.taken >= self.now:
                 self.now *= 2
             elif seconds > TARGET_SECONDS * 2:
