@@ -152,6 +152,10 @@ class SetupProblem(MillstreamError):
     code = "setup"
 
 
+class SessionStopped(SetupProblem):
+    """The Spark session was stopped under a running query. Its answers so far stay."""
+
+
 class MillstreamWarning(UserWarning):
     """Something that changes no answer, and that a user should see."""
 

@@ -9,7 +9,8 @@ import pytest
 
 from millstream.errors import SetupProblem
 from millstream.runtime.spark import cluster
-from millstream.runtime.spark.session import check_java, driver_memory, get_session
+from millstream.runtime.spark.run import settings_at
+from millstream.runtime.spark.session import DYNAMIC, check_java, driver_memory, get_session
 
 
 def java(place: Path, version: str) -> str:
@@ -53,6 +54,23 @@ def test_every_thread_gets_the_running_session(spark) -> None:
     other.start()
     other.join()
     assert got == [spark.sparkContext.applicationId]
+
+
+def test_a_running_session_that_is_not_what_is_asked_for_is_refused(spark) -> None:
+    """What it has already may be asked for again."""
+    assert get_session("local[2]", {"spark.ui.enabled": "false"}) is get_session()
+    with pytest.raises(SetupProblem) as refused:
+        get_session("local[4]", {"spark.ui.enabled": "true", "spark.task.cpus": "2", "spark.worker.timeout": "60"})
+    said = "master = local[4] (it runs on local[2]), spark.ui.enabled = true (it has false), spark.task.cpus = 2 (it has none)"
+    assert f"would ignore {said}, spark.worker.timeout = 60 (it has none); stop it first" in str(refused.value)
+
+
+@pytest.mark.parametrize(("place", "forced"), [("/a/b", True), ("file:///a/b", True), ("hdfs://h:9000/a", False), ("s3a://b/a", False)])
+def test_how_checkpoints_are_written_is_chosen_where_they_are_local(place: str, forced: bool) -> None:
+    name = "spark.sql.streaming.checkpointFileManagerClass"
+    assert (name in settings_at(place, {})) is forced
+    assert settings_at(place, {name: "own"})[name] == "own"
+    assert name not in DYNAMIC  # what every session of ours gets
 
 
 @pytest.mark.parametrize(

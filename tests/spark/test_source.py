@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 import uuid
 from dataclasses import replace
@@ -212,13 +213,18 @@ def test_unseal_finds_pythons_last_line() -> None:
     ("text", "said"),
     [
         ("Error from python worker:\n  python3: No module named millstream.x\nPYTHONPATH was:", "lacks the library `millstream.x`"),
-        ("Traceback\nModuleNotFoundError: No module named 'numba'", "a Python worker lacks the library `numba`; on a cluster"),
+        ("Traceback\nModuleNotFoundError: No module named 'numba'", "a Python worker lacks the library `numba`; workers run"),
         ('java.io.IOException: Cannot run program "/nowhere/python": error=2', "an executor can not run /nowhere/python; PYSPARK_PYTHON"),
         ("An error occurred while calling o16.x.\n: org.apache.spark.SparkException: all is lost\n\tat x", "failed on Spark: all is lost"),
     ],
 )
 def test_unseal_says_what_a_machine_lacks(text: str, said: str) -> None:
     assert said in str(unseal(text))
+
+
+def test_a_library_that_workers_lack_is_told_with_both_pythons() -> None:
+    said = str(unseal("ModuleNotFoundError: No module named 'millstream'", "/usr/bin/python3"))
+    assert f"workers run /usr/bin/python3 and this process runs {sys.executable}: set PYSPARK_PYTHON to a Python that has" in said
 
 
 def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from millstream.core.letters import DeadLetter
-from millstream.errors import MillstreamError, NameProblem
+from millstream.errors import MillstreamError, NameProblem, SessionStopped
 from millstream.io import MemorySink
 from millstream.pipeline import explained, form_of
 from millstream.runtime.control import Control
@@ -135,7 +135,7 @@ class Query(Pictured):
 
     def to_arrow(self, sink: str | None = None) -> pa.Table:
         """The answer so far, the whole one after `wait`; or what a memory sink got that a change has brought."""
-        if self._problem is not None:
+        if self._problem is not None and not isinstance(self._problem, SessionStopped):
             raise self._problem
         sinks = {each.name.lower(): (number, each) for number, each in enumerate(self._launch.sinks)}
         if sink is not None and sink.lower() not in sinks:

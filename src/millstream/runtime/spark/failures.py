@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import pickle
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -52,15 +53,16 @@ def is_sealed(text: str) -> bool:
     return _MARKED.search(text) is not None
 
 
-def unseal(text: str) -> MillstreamError:
-    """The error behind Spark's text: the marked one, or else the last line that Python wrote about it."""
+def unseal(text: str, python: str = "python3") -> MillstreamError:
+    """The error behind Spark's text: the marked one, or else the last line that Python wrote about it. Workers run `python`."""
     marked = _MARKED.search(text)
     if marked is not None:
         error = pickle.loads(base64.b64decode(marked.group(1)))
         assert isinstance(error, MillstreamError)
         return error
     if missing := _NO_MODULE.search(text):
-        hint = "on a cluster each machine needs the libraries that Millstream is installed with: docs/cluster.md"
+        hint = f"workers run {python} and this process runs {sys.executable}: set PYSPARK_PYTHON to a Python that has the libraries"
+        hint += ", before Spark starts, and on each machine of a cluster (docs/cluster.md)"
         return SetupProblem(f"a Python worker lacks the library `{missing.group(1)}`", hint=hint)
     if missing := _NO_PYTHON.search(text):
         hint = "PYSPARK_PYTHON names the Python that each machine has: docs/cluster.md"

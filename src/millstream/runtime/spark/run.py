@@ -17,15 +17,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from millstream.errors import MillstreamError, SetupProblem
+from millstream.errors import MillstreamError, SessionStopped, SetupProblem
 from millstream.io.contract import DeadLetter
+from millstream.io.places import scheme_of
 from millstream.runtime import scratch
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
 from millstream.runtime.spark.editions import Editions
 from millstream.runtime.spark.failures import is_sealed, other_stages, parts_differ, source_is_lost, state_is_lost, unseal
 from millstream.runtime.spark.halt import Halt
-from millstream.runtime.spark.session import DYNAMIC, chosen, get_session, jvm_ended
+from millstream.runtime.spark.session import DYNAMIC, LOCAL_CHECKPOINT, get_session, given, is_stopped, jvm_ended, own_workers
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
@@ -98,7 +99,8 @@ def run_program(
 
     following = Following(commits, halt, stop_event, on_progress, on_tick, None if between is None else lambda: between(publish))
     try:
-        query = _start(base, program, shipment, place, name, commits, units_per_batch, interval, halt, durable=checkpoint is not None)
+        with own_workers(base.sparkContext):
+            query = _start(base, program, shipment, place, name, commits, units_per_batch, interval, halt, durable=checkpoint is not None)
         try:
             following.follow(query)
         finally:
@@ -117,6 +119,8 @@ def run_program(
             # Whoever told us to stop has told the JVM as well, perhaps before us. What was in hand is replayed by the next run.
             return Summary(following.batches, dict(commits.counter.written), commits.counter.letters, time.monotonic() - began, True)
         hint = "run again with the same checkpoint to go on" if checkpoint else "run again"
+        if is_stopped(base.sparkContext):
+            raise SessionStopped("the Spark session was stopped while the query ran", hint=hint) from None
         if end is not None:
             raise SetupProblem(f"Spark's Java process has ended ({end})", hint=hint, passing=True) from None
         if source_is_lost(text):
@@ -127,7 +131,7 @@ def run_program(
         if checkpoint is not None and state_is_lost(text):
             hint = "restore it from a copy, or give a new checkpoint directory"
             raise SetupProblem(f"the checkpoint {checkpoint} is damaged: its state can not be read", hint=hint) from error
-        raise unseal(text) from error
+        raise unseal(text, base.sparkContext.pythonExec) from error
     finally:
         shelf.remove(shipment.run)
         halt.remove()
@@ -157,7 +161,8 @@ class Commits:
     def __call__(self, frame: DataFrame, epoch: int) -> None:
         try:
             if self.finish is not None:
-                frame = frame.mapInArrow(self.finish, wire.SCHEMA)
+                with own_workers(frame.sparkSession.sparkContext):
+                    frame = frame.mapInArrow(self.finish, wire.SCHEMA)
             self.epoch = epoch
             # One action and no more: a second one would run the stages again.
             rows = [wire.Wire._make(row) for row in frame.collect()]
@@ -186,8 +191,10 @@ def _start(
     durable: bool,
 ) -> StreamingQuery:
     spark = base.newSession()
-    for key, value in {**DYNAMIC, **{key: value for key, value in chosen.items() if key.startswith("spark.sql.")}}.items():
+    started = given(base.sparkContext)
+    for key, value in settings_at(place, {} if started is None else started.config).items():
         spark.conf.set(key, value)
+    _share_listeners(base, spark)
     spark.conf.set("spark.sql.shuffle.partitions", str(program.buckets))
     if not durable:
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
@@ -206,6 +213,19 @@ def _start(
     if all(source.bounded for _, source in program.sources):
         writer = writer.trigger(availableNow=True)
     return writer.start()
+
+
+def settings_at(place: str, chosen: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a query whose checkpoint is at a place; what the user has chosen wins."""
+    ours = {**DYNAMIC, **({} if scheme_of(place) else LOCAL_CHECKPOINT)}
+    return {**ours, **{key: value for key, value in chosen.items() if key.startswith("spark.sql.")}}
+
+
+def _share_listeners(base: SparkSession, spark: SparkSession) -> None:
+    """The listeners of the user's session hear of our queries, too: Spark tells those of the query's own session alone."""
+    theirs, ours = (session._jsparkSession.streams() for session in (base, spark))
+    for listener in theirs.listListeners():
+        ours.addListener(listener)
 
 
 def shape_of(program: Program) -> str:

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,12 @@ appender.stderr.layout.pattern = %p %c{1}: %m%n%ex{0}
 )
 
 # Spark's default writes its logs through Hadoop's FileContext, which takes twice as long on a local disk
-# (writing the offset and commit logs: 107 ms of a micro-batch, against 56 ms).
-FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+# (writing the offset and commit logs: 107 ms of a micro-batch, against 56 ms). Elsewhere it is the one that Spark can rely on.
+LOCAL_CHECKPOINT: Mapping[str, str] = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
 
 # The JVM only moves blocks about: its second compiler took a third of the CPU of a short run and gave nothing back.
 # Hadoop starts a `chmod` for every file of a checkpoint: VFORK makes that cheap.
@@ -90,19 +95,76 @@ DYNAMIC: Mapping[str, str] = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "32",
-    "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
 }
 
 
 def get_session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """The running session, or a new one on `master` (default local[*])."""
+    """The running session, or a new one on `master` (default local[*]). A running one is refused where it is not what is asked for."""
     with _one_at_a_time:
-        if SparkContext._active_spark_context is not None:  # whichever thread asks
+        if (running := SparkContext._active_spark_context) is not None:  # whichever thread asks
+            _check_given(running, master, config or {})
             return SparkSession.builder.getOrCreate()
         return _new_session(master, config)
 
 
 _one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a session of ours was started with."""
+
+    context: SparkContext
+    master: str
+    config: Mapping[str, str]
+
+
+_started: Started | None = None
+
+
+def given(context: SparkContext) -> Started | None:
+    """What a running session was started with, where we have started it."""
+    return _started if _started is not None and _started.context is context else None
+
+
+def _check_given(context: SparkContext, master: str | None, config: Mapping[str, str]) -> None:
+    """Raise a SetupProblem that names each value which a running session would ignore."""
+    started = given(context)
+    has: dict[str, str] = {**dict(context.getConf().getAll()), **(started.config if started is not None else {})}
+    on = context.master if started is None else started.master
+    ignored = []
+    if master is not None and cluster.with_retries(master) != cluster.with_retries(on):
+        ignored.append(f"master = {master} (it runs on {on})")
+    for key, value in config.items():
+        if has.get(key) != value:
+            ignored.append(f"{key} = {value} ({'it has ' + has[key] if key in has else 'it has none'})")
+    if ignored:
+        said = f"a Spark session is running, and would ignore {', '.join(ignored)}"
+        raise SetupProblem(said, hint="stop it first (`spark.stop()`), or leave these out")
+
+
+@contextmanager
+def own_workers(context: SparkContext) -> Iterator[None]:
+    """Within it, what is made for Python workers runs under the Python of this process, where that is on their machine.
+
+    A session that somebody else has started runs the `python3` on the PATH, which need not have our libraries.
+    """
+    if given(context) is not None or not cluster.is_local(context.master):
+        yield
+        return
+    with _as_ours:
+        python, environment = context.pythonExec, dict(context.environment)
+        context.pythonExec = sys.executable
+        context.environment["PYTHONPATH"] = _import_path(environment.get("PYTHONPATH", ""))
+        try:
+            yield
+        finally:
+            context.pythonExec = python
+            context.environment.clear()
+            context.environment.update(environment)
+
+
+_as_ours = threading.Lock()
 
 
 def _new_session(master: str | None, config: Mapping[str, str] | None) -> SparkSession:
@@ -124,8 +186,9 @@ def _new_session(master: str | None, config: Mapping[str, str] | None) -> SparkS
         conf.setAll(list(some.items()))
     java = conf.get("spark.driver.extraJavaOptions", None) or JAVA
     conf.set("spark.driver.extraJavaOptions", f"{java} -Dlog4j2.configurationFile={_log_settings()}")
-    chosen.update(config)
     session = _connected(conf, master)
+    global _started
+    _started = Started(session.sparkContext, master, dict(config))
     if not local:
         cluster.ship(session)
         cluster.wait_for_executors(session, master)
@@ -153,15 +216,20 @@ def _connected(conf: SparkConf, master: str) -> SparkSession:
         ) from None
 
 
-chosen: dict[str, str] = {}
-"""What the user has set of Spark's settings; it wins over ours."""
-
-
 def _hush(session: SparkSession) -> None:
     """A JVM that dies is told in one line by whoever waits for it; PySpark would add screenfuls of its own."""
     server: Any = session.sparkContext
     server._accumulatorServer.handle_error = lambda request, address: None
     logging.getLogger().addFilter(lambda record: not record.pathname.endswith(("java_gateway.py", "clientserver.py")))
+
+
+def is_stopped(context: SparkContext) -> bool:
+    """True when a session was stopped, or is about to be: its queries fail before it is done."""
+    java: Any = context._jsc
+    try:
+        return java is None or bool(java.sc().isStopped())
+    except (Py4JError, ConnectionError, EOFError):
+        return False  # its process has ended
 
 
 def jvm_ended(seconds: float = 0.0) -> str | None:
@@ -243,10 +311,12 @@ def driver_memory(share: int = 8) -> str:
 
 def _share_import_path() -> None:
     """Workers must find millstream where this process found it, also when it runs from a source tree."""
-    root = str(Path(errors.__file__).parents[1])
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if root not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in [root, *paths] if path)
+    os.environ["PYTHONPATH"] = _import_path(os.environ.get("PYTHONPATH", ""))
+
+
+def _import_path(known: str) -> str:
+    root, paths = str(Path(errors.__file__).parents[1]), known.split(os.pathsep)
+    return known if root in paths else os.pathsep.join(path for path in [root, *paths] if path)
 
 
 def _log_settings() -> str:

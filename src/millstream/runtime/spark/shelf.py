@@ -95,7 +95,9 @@ class Shelf:
         return True
 
     def _open(self) -> None:
-        os.makedirs(self.run, mode=0o700, exist_ok=True)
+        if not os.path.isdir(self.run):
+            sweep()  # once a run and host, also where the daemon is not ours
+            os.makedirs(self.run, mode=0o700, exist_ok=True)
         os.makedirs(self.folder, exist_ok=True)
         owner = os.path.join(self.run, owner_name(os.getppid()))
         if not os.path.exists(owner):
