@@ -90,9 +90,10 @@ def _window_call(word: str, tokens: Sequence[Token], index: int) -> MillstreamEr
     lengths, (size, step) = list(durations_in(inside)), _WINDOWS[word]
     if len(lengths) == 1:
         size, step = 0, None
-    window = "[RANGE 1 MINUTE]"
+    window = "[RANGE <duration>]"
     if size < len(lengths):
-        window = _window(lengths[size], lengths[step] if step is not None and step < len(lengths) else None)
+        slide = lengths[step] if step is not None and step < len(lengths) else None
+        window = _window(lengths[size], slide)
     bare = _bare(inside)
     stream = _behind(inside, "TABLE") or (bare[0] if len(bare) > 1 else None)
     column = _behind(inside, "DESCRIPTOR") or (bare[-1] if bare else "ts")

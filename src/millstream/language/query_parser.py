@@ -137,7 +137,7 @@ class QueryParser(WindowParser):
             function = function.this
         if isinstance(function, exp.Func) and token and WRITTEN not in function.meta:
             function.meta[WRITTEN] = token.text
-            if isinstance(function, exp.AggFunc) and not function.meta.get("line"):
+            if isinstance(function, (exp.AggFunc, exp.Exists)) and not function.meta.get("line"):
                 function.update_positions(token)
         return call
 

@@ -53,7 +53,8 @@ def with_known_aggregates(query: exp.Select) -> exp.Select:
         if isinstance(node, exp.Anonymous) and node.name.lower() in OTHER_NAMES and len(node.expressions) == 1:
             return OTHER_NAMES[node.name.lower()](this=node.expressions[0])
         if isinstance(node, exp.Anonymous) and node.name.lower() not in SCALARS:
-            known = [*FUNCTIONS.values(), *OTHER_NAMES, "stddev", "variance", "count_if", *SCALARS]
+            aggregates = dict.fromkeys([*FUNCTIONS.values(), *OTHER_NAMES, "stddev", "variance", "count_if"])
+            known = [*aggregates, *SCALARS]
             raise NameProblem.unknown("function", node.name, known, place=place_of(node))
         return node
 

@@ -64,6 +64,7 @@ BRACKETS = [
         "FROM A [RANGE 15 MINUTES]",
         at="time_b",
     ),
+    query("SELECT count(*) FROM A GROUP BY window(ts, '1 month')", "FROM A [RANGE <duration>]", at="window("),
     query("SELECT count(*) FROM [RANGE 10 SECONDS] A", "write A [RANGE 10 SECONDS]", at="["),
     query("SELECT count(*) FROM A [10 SECONDS RANGE]", "write A [RANGE 10 SECONDS]", at="["),
     query(
@@ -178,12 +179,12 @@ QUERIES = [
     query(
         "SELECT A.k FROM A WHERE EXISTS (SELECT 1 FROM B WHERE B.k = A.k)",
         "LEFT SEMI JOIN B ON B.k = A.k",
-        at="1 FROM",
+        at="EXISTS",
     ),
     query(
         "SELECT A.k FROM A WHERE NOT EXISTS (SELECT 1 FROM B WHERE B.k = A.k)",
         "LEFT ANTI JOIN B ON B.k = A.k",
-        at="1 FROM",
+        at="EXISTS",
     ),
     query(
         "SELECT k FROM A [RANGE 1 MINUTE] LIMIT 5",
@@ -286,11 +287,7 @@ RESERVED = [
 ENGINE = [
     query("SELECT DISTINCT k FROM A [RANGE 10 SECONDS WA o]", "windows over `o`", "never close", at="["),
     query("SELECT count(*) FROM (SELECT k FROM A [RANGE 1 MINUTE WA o])", "windows over `o`", at="[RANGE"),
-    query(
-        "SELECT count(*) [RANGE 1 MINUTE] FROM A LEFT JOIN B ON A.k = B.k AND A.o <= B.ts AND B.ts < A.o",
-        "windows over the later time of a join",
-        at="[RANGE",
-    ),
+    query("SELECT count(*) [RANGE 9 DAYS] FROM P LEFT JOIN Q USING (k)", "later time of a join", at="[RANGE"),
     query("SELECT k FROM A [RANGE 1 MINUTE] GROUP BY k HAVING max(u)", "BOOLEAN, `MAX(u)` is INT", at="max"),
     query("SELECT CASE WHEN k > 1 THEN 'a' ELSE 2 END FROM A", "write an INT", at="k > 1"),
 ]
