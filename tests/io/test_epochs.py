@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,27 @@ def test_only_committed_epochs_of_a_watched_sink_are_read(tmp_path: Path) -> Non
     sink.staging.record(["part-0-00000001.jsonl"], {"marks": {"ts": 7}})
     again = source(path, watch="true")
     assert files_of(again.latest(position, None))[-1] == "part-0-00000001.jsonl"
+
+
+def test_epochs_are_read_in_order_while_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    sink = FileSink("Out", str(path), "jsonl")
+    sink.begin()
+    count = 40
+    writer = threading.Thread(target=lambda: [epoch(sink, number, "012", number) for number in range(count)])
+    watched = source(path, watch="true")
+    position = watched.initial()
+    writer.start()
+    units = []
+    while len(units) < 3 * count:
+        at = watched.latest(position, 4)
+        units += watched.units(position, at)
+        position = at
+        assert writer.is_alive() or at != watched.initial()
+    writer.join()
+    names = [os.path.basename(unit.detail["file"]) for unit in units]
+    assert names == [f"part-{bucket}-{number:08d}.jsonl" for number in range(count) for bucket in "012"]
+    assert [unit.detail["marks"]["ts"] for unit in units[2::3]] == list(range(count))
 
 
 def test_a_commit_under_way_is_waited_for(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from millstream.pipeline import Pipeline
 from millstream.runtime.launch import Launch
+from millstream.runtime.local.run import LocalRun
 from millstream.runtime.runs import run_local, run_spark
 from millstream.testing.run import collected
 from tests.runtimes.case import at
@@ -83,6 +84,19 @@ def test_what_one_process_wrote(tmp_path: Path, format: str) -> None:
     assert marks_of(tmp_path / "counts") == [{"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}]
     assert marks_of(tmp_path / "plain") == [{"ts": microseconds(10 * WINDOWS - 3)}]
     assert read_back(tmp_path, format, "window_start") == {}
+
+
+def test_a_sink_whose_query_is_dropped_has_its_marks(tmp_path: Path) -> None:
+    given(tmp_path)
+    writing = launch(WRITE, folder=tmp_path, format="jsonl")
+    run = LocalRun(writing.graph, writing.sources, writing.sinks)
+    run.open()
+    while not all(feed.ended for feed in run.feeds):
+        run.step()
+    writing.change("DROP QUERY Counts", fits=run.change)
+    run.run()
+    writing.close()
+    assert marks_of(tmp_path / "counts") == [{"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}]
 
 
 class Enough:

@@ -137,13 +137,13 @@ class LocalRun:
             self.components = Components(graph.vertices)
         else:
             self.components.add(fresh)
-        self.graph, self.names = graph, {}
+        before, self.graph, self.names = self.graph, graph, {}
         self._follow(cut, launch.sources, execution)
         self.current = None
         self.stage.run()
         if gone:
             for number in self.writers.keys() - {v.config.number for v in graph.sinks}:  # type: ignore[attr-defined]
-                self._shut(number)
+                self._shut(number, before)
 
     def open(self, graph: Graph | None = None, sinks: list[Sink] | None = None) -> None:
         """Begin to write to the sinks of a graph that are not written to yet."""
@@ -170,11 +170,12 @@ class LocalRun:
         for number in made:
             self.opened[number] = self.opened.get(number, 0) + 1
 
-    def _shut(self, number: int) -> None:
+    def _shut(self, number: int, graph: Graph) -> None:
+        """Nothing more goes to a sink of a graph."""
         part, sink = self.writers.pop(number).close(), self.sinks[number]
         if isinstance(sink, FileSink):
             delivered = {name: self.stage.delivered[name] for name in self.stage.delivered}
-            sink.shown(part, sink_marks(self.graph, number, lambda end: [delivered]))
+            sink.shown(part, sink_marks(graph, number, lambda end: [delivered]))
         sink.finish()
 
     def run(
@@ -208,7 +209,7 @@ class LocalRun:
                 pause = min(1.5 * pause, IDLE[1]) if idle else IDLE[0]
             self._flush()
             for number in list(self.writers):
-                self._shut(number)
+                self._shut(number, self.graph)
             return self.report()
         except BaseException:
             for writer in self.writers.values():
