@@ -13,7 +13,6 @@ from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
 from millstream.operators.buffers import Buffer, Inputs
 from millstream.runtime.gauges import Gauge, OperatorMetrics, Totals
-from millstream.runtime.program import Outcome
 from tests.oracle.buckets import Host
 from tests.progress.live import SECOND, Live
 
@@ -112,14 +111,6 @@ def test_buckets_are_added_up_and_the_run_counts_who_waits() -> None:
     assert two.latency == pytest.approx((3 * 1000 + 1 * 1000) / 10 / 1e6)
 
 
-class Noting(Host):
-    """Tells the program what the buckets have to say, as the driver does."""
-
-    def _deliver(self, outcomes: list[Outcome]) -> None:
-        super()._deliver(outcomes)
-        self.program.noted([outcome.note for outcome in outcomes if outcome.note is not None])
-
-
 @pytest.mark.parametrize("order", ["", IN_ORDER], ids=["out of order", "in order"])
 def test_hosted_operators_count_what_those_of_one_process_do(order: str) -> None:
     """Ingest and stages of several buckets, whose state moves by chance, against one stage in this process."""
@@ -133,7 +124,7 @@ def test_hosted_operators_count_what_those_of_one_process_do(order: str) -> None
     local.end()
     for source in hosted.sources.values():
         source.end()
-    host = Noting(hosted.launch, 3, random.Random(1))
+    host = Host(hosted.launch, 3, random.Random(1))
     host.run()
     names = label_all(hosted.launch.graph)
     found = {o.number: o for o in host.program.totals.metrics(names, 1, 0)}
