@@ -33,7 +33,7 @@ from millstream.language.statements import (
 )
 from millstream.operators.join import WINDOW
 from millstream.plan import nodes
-from millstream.plan.bind import bind_answer, bind_insert, bind_query
+from millstream.plan.bind import bind_answer, bind_insert, bind_view
 from millstream.plan.catalog import Catalog, SinkEntry, Stream, Table
 from millstream.plan.check import check
 from millstream.plan.explain import explain_logical
@@ -62,6 +62,9 @@ class Pipeline:
             self._add(statement)
         except MillstreamError as problem:
             raise problem.at(statement.place) from None
+        except RecursionError:
+            hint = "write the query with fewer conditions, members or views behind one another"
+            raise PlanProblem("the query is nested too deeply", place=statement.place, hint=hint) from None
 
     def _add(self, statement: Statement) -> None:
         match statement:
@@ -73,7 +76,7 @@ class Pipeline:
             case CreateSink():
                 self.declare(SinkEntry.of(statement), replace=statement.replace)
             case CreateView():
-                bind_query(statement.query, self.catalog)  # wrong views are found where they are written
+                bind_view(statement, self.catalog)  # wrong views are found where they are written
                 self.declare(statement, replace=statement.replace)
             case Insert():
                 bound = bind_insert(statement.sink, statement.query, self.catalog, statement.named)
@@ -114,7 +117,7 @@ class Pipeline:
         for view in catalog.relations:
             if isinstance(view, CreateView):
                 try:
-                    bind_query(view.query, catalog)
+                    bind_view(view, catalog)
                 except MillstreamError as problem:
                     unfit[f"view `{view.name}`"] = problem
         for query in self.queries:

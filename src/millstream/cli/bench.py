@@ -17,7 +17,7 @@ from millstream.cli.punctuated import megabytes, rate
 from millstream.cli.punctuated import show as show_punctuated
 from millstream.errors import NameProblem
 
-OTHERS = ("latency", "spark-state", "spark-idle", "soak")
+OTHERS = ("latency", "plan", "spark-state", "spark-idle", "soak")
 """Benchmarks that are no comparison of equal answers, and have a form of their own."""
 NATIVE = ("punctuated-join", "multiway")
 """Those that may give Spark's own operators less than the others."""
@@ -38,6 +38,13 @@ def _latency(tuples: int | None, *, as_json: bool) -> None:
     from millstream.cli.latency import show
 
     show(latency.measure(tuples or latency.TUPLES, tell=lambda text: print(text, file=sys.stderr)), as_json=as_json)
+
+
+def _plan(repeats: int, *, as_json: bool) -> None:
+    from millstream.bench import plan
+    from millstream.cli.plan import show
+
+    show(plan.measure(repeats, tell=lambda text: print(text, file=sys.stderr)), as_json=as_json)
 
 
 def _state(repeats: int, *, as_json: bool) -> None:
@@ -66,6 +73,9 @@ def bench(
         raise NameProblem.unknown("benchmark", name, [*BENCHMARKS, *OTHERS])
     if name == "latency":
         _latency(rows, as_json=as_json)
+        return
+    if name == "plan":
+        _plan(repeats, as_json=as_json)
         return
     if name == "spark-idle":
         _idle(seconds, plot, as_json=as_json)

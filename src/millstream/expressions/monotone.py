@@ -84,6 +84,8 @@ def _follow(expression: exp.Expr, scope: Scope) -> Monotone | None:
 
 
 def _constant(expression: exp.Expr, scope: Scope) -> Node | None:
+    if expression.find(exp.Column) is not None:
+        return None
     node = scope.compile(expression)
     return node if node.constant is not None and node.constant.is_valid else None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from millstream.core.types import HIDDEN, is_hidden
@@ -74,6 +72,8 @@ def bind_aggregation(
     keys = _group_keys(scope, outputs, group)
     calls: dict[exp.Expr, Call] = {}
     names = {key: name for name, key in keys}
+    kinds = {type(key) for key in names}
+    """To look up only what can be a key: a look-up reads all of an expression."""
     window = None
     if isinstance(node, Windowed):
         window = consumed(node)
@@ -84,7 +84,7 @@ def bind_aggregation(
         resolved = scope.resolve(expression)
 
         def visit(part: exp.Expr) -> exp.Expr:
-            if part in names:
+            if type(part) in kinds and part in names:
                 return _named(names[part], part)
             if isinstance(part, (exp.AggFunc, exp.Filter)):
                 call = calls.get(part)
@@ -97,7 +97,7 @@ def bind_aggregation(
                 )
             return part
 
-        return _transform_top_down(resolved, visit)
+        return resolved.transform(visit)  # never looks inside what it replaced
 
     selected = [(name, rewrite(e)) for name, e in outputs]
     condition = rewrite(_without_aliases(having.this, outputs, scope)) if having is not None else None
@@ -126,20 +126,6 @@ def _without_aliases(expression: exp.Expr, outputs: Outputs, scope: Scope) -> ex
         return node
 
     return expression.transform(visit)
-
-
-def _transform_top_down(expression: exp.Expr, visit: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """Like `transform`, but never looks inside what `visit` replaced."""
-    replaced = visit(expression)
-    if replaced is not expression:
-        return replaced
-    copy = expression.copy()
-    for key, value in list(copy.args.items()):
-        if isinstance(value, exp.Expr):
-            copy.set(key, _transform_top_down(value, visit))
-        elif isinstance(value, list):
-            copy.set(key, [_transform_top_down(v, visit) if isinstance(v, exp.Expr) else v for v in value])
-    return copy
 
 
 def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list[tuple[str, exp.Expr]]:

@@ -13,7 +13,7 @@ from millstream.language import place_of
 from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate, with_known_aggregates
-from millstream.plan.catalog import STAMP, Catalog, SinkEntry, Stream, Table
+from millstream.plan.catalog import STAMP, BoundView, Catalog, SinkEntry, Stream, Table
 from millstream.plan.clauses import refuse_others
 from millstream.plan.nodes import Distinct, Filter, Insert, Join, Node, Project, Scan, Sort, TableScan, Windowed
 from millstream.plan.rules.recognise_windows import recognise_windows
@@ -32,7 +32,7 @@ def bind_insert(sink: str, query: exp.Expr, catalog: Catalog, place: Place | Non
 def bind_answer(query: exp.Expr, entry: SinkEntry, catalog: Catalog) -> Insert:
     """The plan of a query and where its results go."""
     plan = bind_query(query, catalog)
-    if not _streams(plan):
+    if not plan.streaming:
         raise PlanProblem(
             "a query must read FROM a stream", place=place_of(query), hint="a table alone has no progress, join it with a stream"
         )
@@ -47,6 +47,16 @@ def _sink(name: str, catalog: Catalog, place: Place | None) -> SinkEntry:
         hint = f"answers go into a sink: write CREATE SINK {name}Out WITH (...) and INSERT INTO {name}Out"
         raise NameProblem(f"`{name}` is a {kind}, no sink", place=place, hint=hint)
     return catalog.sinks.need(name, place)
+
+
+def bind_view(view: CreateView, catalog: Catalog) -> Node:
+    """The plan of a view, which is kept while all that the view reads stays declared as it is."""
+    known = catalog.bound.get(view.name.lower())
+    if known is not None and known.view is view and known.holds(catalog):
+        return known.plan  # type: ignore[no-any-return]
+    plan = bind_query(view.query, catalog)
+    catalog.bound[view.name.lower()] = BoundView.of(view, plan, catalog)
+    return plan
 
 
 def bind_query(query: exp.Expr, catalog: Catalog) -> Node:
@@ -160,7 +170,7 @@ def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> No
     if join.args.get("on") is not None:
         condition = scope.resolve(join.args["on"])
         conditions += [c.unnest() for c in (condition.flatten() if isinstance(condition, exp.And) else [condition])]
-    if not _streams(left) and _streams(right):
+    if not left.streaming and right.streaming:
         if kind != "inner":
             raise PlanProblem("a table can not be the left side of this join", place=place_of(join.this), hint="put the stream first")
         left, right = right, left
@@ -169,10 +179,6 @@ def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> No
     if kind in ("semi", "anti"):
         scope.relations[:] = before
     return node
-
-
-def _streams(node: Node) -> bool:
-    return any(isinstance(n, Scan) for n in node.walk())
 
 
 def _join_kind(join: exp.Join) -> str:
@@ -209,7 +215,7 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
             node = TableScan(entry)
         else:
             assert isinstance(entry, CreateView)
-            node = bind_query(entry.query, catalog)
+            node = bind_view(entry, catalog)
         alias = source.alias or source.name
     elif isinstance(source, exp.Subquery):
         node = bind_query(source.this, catalog)
@@ -236,7 +242,7 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
 def _with_window(node: Node, spec: StreamWindow | None, scope: Scope | None = None, alias: str | None = None) -> Node:
     if spec is None:
         return node
-    if not any(isinstance(n, Scan) for n in node.walk()):
+    if not node.streaming:
         raise PlanProblem("a window can not stand on a table", place=place_of(spec), hint="tables are read whole")
     kind, attribute = spec.args["kind"], spec.args.get("attribute")
     if kind == "rows":

@@ -185,12 +185,38 @@ class Names(Generic[T]):
         return len(self._entries)
 
 
+@dataclass(frozen=True)
+class BoundView:
+    """The plan of a view, and the declarations of all that it reads."""
+
+    view: CreateView
+    plan: Any
+    read: dict[str, Stream | Table | CreateView]
+
+    @classmethod
+    def of(cls, view: CreateView, plan: Any, catalog: Catalog) -> BoundView:
+        read: dict[str, Stream | Table | CreateView] = {}
+        for table in view.query.find_all(exp.Table):
+            name = table.name.lower()
+            entry = catalog.relations.need(name)
+            read[name] = entry
+            if isinstance(entry, CreateView):
+                read |= catalog.bound[name].read
+        return cls(view, plan, read)
+
+    def holds(self, catalog: Catalog) -> bool:
+        """True when nothing that it reads has been declared anew."""
+        return all(catalog.relations.get(name) is entry for name, entry in self.read.items())
+
+
 class Catalog:
     """Streams, tables and views share one space of names, sinks have their own."""
 
     def __init__(self) -> None:
         self.relations: Names[Stream | Table | CreateView] = Names("stream, table or view")
         self.sinks: Names[SinkEntry] = Names("sink")
+        self.bound: dict[str, BoundView] = {}
+        """Views that have been bound, by name in lower case."""
 
     def names_of(self, entry: Stream | Table | CreateView | SinkEntry) -> Names[Any]:
         """The space of names in which something is declared."""
@@ -209,5 +235,5 @@ class Catalog:
 
     def copy(self) -> Catalog:
         made = Catalog()
-        made.relations, made.sinks = self.relations.copy(), self.sinks.copy()
+        made.relations, made.sinks, made.bound = self.relations.copy(), self.sinks.copy(), dict(self.bound)
         return made

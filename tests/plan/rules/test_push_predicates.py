@@ -7,8 +7,21 @@ from tests.plan.kit import after, lines
 
 
 def test_through_a_projection() -> None:
-    found = lines(after("SELECT x.g FROM (SELECT k, upper(g) AS g, v FROM A) AS x WHERE g = 'A'", push_predicates))
-    assert found[-2:] == ["filter UPPER(g) = 'A'", "scan A"]
+    found = lines(
+        after("SELECT x.g FROM (SELECT k, g, upper(g) AS u FROM A) AS x WHERE g = 'A'", push_predicates)
+    )
+    assert found[-2:] == ["filter g = 'A'", "scan A"]
+
+
+def test_through_a_computed_column_only_where_an_operator_has_less_to_do() -> None:
+    """Below the projection the column is computed once more."""
+    joined = "SELECT x.u FROM (SELECT upper(A.g) AS u FROM A [NOW], B [NOW] WHERE A.k = B.k) AS x WHERE {}"
+    assert "filter UPPER(g) = 'A'" in lines(after(joined.format("u = 'A'"), push_predicates))
+    assert "filter u = 'A' OR u = 'B'" in lines(after(joined.format("u = 'A' OR u = 'B'"), push_predicates))
+    found = lines(
+        after("SELECT x.u FROM (SELECT upper(g) AS u, v FROM A) AS x WHERE u = 'A'", push_predicates)
+    )
+    assert found[-3:] == ["filter u = 'A'", "project UPPER(g) as u, v", "scan A"]
 
 
 def test_into_every_member_of_a_union() -> None:

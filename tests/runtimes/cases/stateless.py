@@ -127,4 +127,12 @@ CREATE STREAM B (k INT, v INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;
         "SELECT k, v FROM A WHERE v > 0 OR k IS NULL",
         inputs={"A": [(None, None, at(0)), (1, None, at(1)), (None, 5, at(1)), (2, -1, at(2)), (2, 1, at(2))]},
     ),
+    Case(
+        "deep_expressions",
+        "long expressions, such as 400 additions and 1,000 conditions with OR",
+        f"INSERT INTO Out SELECT k, {' + '.join(['max(v)'] * 400)} AS s FROM A [RANGE 1 HOUR] GROUP BY k "
+        f"HAVING {' OR '.join(f'k = {number}' for number in range(1000))};",
+        """SELECT k, CAST(400 * max(v) AS INT) AS s, TIMESTAMP '2024-05-01 12:00:00' AS window_start,
+        TIMESTAMP '2024-05-01 13:00:00' AS window_end FROM A GROUP BY k""",
+    ),
 ]

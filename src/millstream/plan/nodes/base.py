@@ -16,7 +16,18 @@ Expression = exp.Expr
 class Node:
     """One step of a plan. `schema` names every column once; `time` is the default progressing one."""
 
-    @property
+    def __init_subclass__(cls) -> None:
+        cls.__hash__ = Node.__hash__  # type: ignore[method-assign]  # a dataclass keeps one that is there
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: rules look plans up at every level, and a plan may be deep."""
+        return hash((type(self), *(getattr(self, f.name) for f in fields(self) if f.compare)))
+
+    @cached_property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(value for f in fields(self) if isinstance(value := getattr(self, f.name), Node))
 
@@ -57,10 +68,18 @@ class Node:
         """Sets of columns whose values may be declared finished."""
         return frozenset()
 
+    @cached_property
+    def streaming(self) -> bool:
+        """True when a stream is read below."""
+        return any(node.streaming for node in self.inputs)
+
     def walk(self) -> Iterator[Node]:
-        yield self
-        for node in self.inputs:
-            yield from node.walk()
+        """The node and all below it, each before its inputs."""
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.inputs)
 
 
 class Unary(Node):

@@ -14,7 +14,6 @@ from millstream.expressions import compile_expression
 from millstream.language.types import sql_type
 from millstream.plan.catalog import STAMP
 from millstream.plan.nodes.base import Expression, Node
-from millstream.plan.nodes.streams import Scan
 from millstream.plan.scope import column
 from millstream.plan.window import Window
 
@@ -106,7 +105,7 @@ class Join(Node):
     @property
     def static(self) -> bool:
         """True when the right side is a table."""
-        return not any(isinstance(node, Scan) for node in self.right.walk())
+        return not self.right.streaming
 
     @cached_property
     def schema(self) -> pa.Schema:

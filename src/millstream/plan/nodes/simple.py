@@ -118,7 +118,7 @@ class Union(Node):
                 both = f"{columns_text(first)} and {columns_text(member.schema)}"
                 raise TypeProblem(f"the inputs of a union differ: {both}")
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Node, ...]:
         return self.members
 

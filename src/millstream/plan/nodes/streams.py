@@ -18,6 +18,7 @@ class Scan(Node):
     """The tuples of a declared stream."""
 
     stream: Stream
+    streaming = True
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millstream.plan.nodes import Node, Project
-from millstream.plan.rules.transform import bottom_up, substitute
+from millstream.plan.rules.transform import bottom_up, duplicates_none, substitute
 
 
 def merge_projections(plan: Node) -> Node:
@@ -31,8 +31,5 @@ def _change(node: Node) -> Node:
 
 def _cheap(outer: Project, inner: Project) -> bool:
     """Merging must not compute anything twice."""
-    uses: dict[str, int] = {}
-    for _, expression in outer.columns:
-        for found in expression.find_all(exp.Column):
-            uses[found.name] = uses.get(found.name, 0) + 1
-    return all(isinstance(e, exp.Column) or uses.get(name, 0) <= 1 for name, e in inner.columns)
+    computed = {name for name, e in inner.columns if not isinstance(e, exp.Column)}
+    return duplicates_none([e for _, e in outer.columns], computed)

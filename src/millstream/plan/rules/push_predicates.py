@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
-from millstream.plan.nodes import Aggregate, Filter, Join, Node, Project, Union
-from millstream.plan.rules.transform import bottom_up, columns_of, substitute
+from millstream.plan.nodes import Aggregate, Filter, Join, Node, Project, Scan, TableScan, Union
+from millstream.plan.rules.transform import bottom_up, columns_of, duplicates_none, substitute
 
 
 def push_predicates(plan: Node) -> Node:
@@ -17,21 +18,35 @@ def push_predicates(plan: Node) -> Node:
 
 def _change(node: Node) -> Node:
     if isinstance(node, Filter):
-        return _sink(node.input, node.predicate)
+        return _sunk(node.input, node.predicate) or node
     if isinstance(node, Join):
         return _sink_condition(node)
     return node
 
 
 def _sink(node: Node, predicate: exp.Expr) -> Node:
+    """The node with the predicate as near to the sources as it may go."""
+    return _sunk(node, predicate) or Filter(node, predicate)
+
+
+def _sunk(node: Node, predicate: exp.Expr) -> Node | None:
+    """The node with the predicate somewhere below it; None where it can not go there."""
     needed = columns_of(predicate)
     if isinstance(node, Filter):
-        sunk = _sink(node.input, predicate)
         # A filter that can go no deeper stays on top, so that queries over one view share the view's own filter.
-        return Filter(node, predicate) if sunk == Filter(node.input, predicate) else replace(node, input=sunk)
+        above: list[Filter] = []
+        below: Node = node
+        while isinstance(below, Filter):
+            above.append(below)
+            below = below.input
+        sunk = _sunk(below, predicate)
+        if sunk is not None:
+            for filtered in reversed(above):
+                sunk = replace(filtered, input=sunk)
+        return sunk
     if isinstance(node, Project):
-        meanings = dict(node.columns)
-        if all(c in meanings for c in needed):
+        meanings = {name: e for name, e in node.columns if name in needed}
+        if len(meanings) == len(needed) and _worth(node, predicate, meanings):
             return replace(node, input=_sink(node.input, substitute(predicate, meanings)))
     if isinstance(node, Union):
         return Union(tuple(_sink(member, predicate) for member in node.members))
@@ -46,7 +61,18 @@ def _sink(node: Node, predicate: exp.Expr) -> Node:
             return replace(node, right=_sink(node.right, predicate))
         if node.kind == "inner" and needed <= set(node.pair_schema.names):
             return replace(node, condition=(*node.condition, predicate))
-    return Filter(node, predicate)
+    return None
+
+
+def _worth(node: Project, predicate: exp.Expr, meanings: Mapping[str, exp.Expr]) -> bool:
+    """True when the predicate costs no more below, or computes columns once more and spares an operator work."""
+    computed = {name for name, e in meanings.items() if not isinstance(e, exp.Column)}
+    if not computed:
+        return True
+    below: Node = node.input
+    while isinstance(below, (Filter, Project)):
+        below = below.input
+    return not isinstance(below, (Scan, TableScan)) and duplicates_none([predicate], computed)
 
 
 def _sink_condition(node: Join) -> Node:

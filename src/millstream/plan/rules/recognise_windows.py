@@ -19,7 +19,7 @@ from millstream.plan.window import Window
 
 
 def recognise_windows(plan: Node) -> Node:
-    return bottom_up(plan, _change)
+    return bottom_up(plan, _change, "_windows_recognised")
 
 
 def _change(node: Node) -> Node:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from sqlglot import exp
 
@@ -10,16 +11,30 @@ from millstream.plan.nodes import Node, Project
 from millstream.plan.scope import column
 
 
-def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Rewrite the inputs first, then the node; unchanged nodes are kept as they are."""
-    inputs = tuple(bottom_up(child, change) for child in node.inputs)
-    if inputs != node.inputs:
+def bottom_up(node: Node, change: Callable[[Node], Node], mark: str = "") -> Node:
+    """Rewrite the inputs first, then the node; unchanged nodes are kept as they are.
+
+    With a `mark` the result is remembered as rewritten, and what has been is not looked at again.
+    """
+    if mark in vars(node):
+        return node
+    inputs = [bottom_up(child, change, mark) for child in node.inputs]
+    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
         node = node.with_inputs(inputs)
-    return change(node)
+    node = change(node)
+    if mark:
+        vars(node)[mark] = True
+    return node
 
 
 def columns_of(expression: exp.Expr) -> set[str]:
     return {c.name for c in expression.find_all(exp.Column)}
+
+
+def duplicates_none(expressions: Iterable[exp.Expr], names: Container[str]) -> bool:
+    """True when none of these columns is used more than once: what they stand for is then written at most once."""
+    uses = Counter(found.name for expression in expressions for found in expression.find_all(exp.Column))
+    return all(count == 1 for name, count in uses.items() if name in names)
 
 
 def substitute(expression: exp.Expr, columns: Mapping[str, exp.Expr]) -> exp.Expr:
