@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlglot import exp
 
 from millstream.errors import UnsupportedProblem
@@ -34,6 +36,8 @@ def _joined(step: exp.Expr, nested: exp.Select, query: exp.Select) -> str:
     inner, outer = _only(nested), _only(query)
     if inner is None:
         return "... ON ..."
+    if outer is not None and inner.alias_or_name.lower() == outer.alias_or_name.lower():
+        inner = cast(exp.Table, exp.alias_(inner.copy(), "other", table=True))
     parts: list[exp.Expr] = []
     if isinstance(step, exp.In) and len(nested.expressions) == 1:
         column = nested.expressions[0].unalias()

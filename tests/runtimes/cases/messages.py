@@ -170,6 +170,7 @@ INTO = [
 ]
 
 QUERIES = [
+    query("SELECT k FROM A WHERE k IN (SELECT k FROM A)", "SEMI JOIN A AS other ON A.k = other.k", at="k IN"),
     query("SELECT A.k FROM A WHERE k IN (SELECT k FROM B)", "LEFT SEMI JOIN B ON A.k = B.k", at="k IN"),
     query(
         "SELECT A.k FROM A WHERE k NOT IN (SELECT b.k FROM B AS b WHERE b.v > 1)",
