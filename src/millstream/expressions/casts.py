@@ -61,8 +61,12 @@ def _unchecked(source: pa.DataType, target: pa.DataType) -> Kernel:
     return maker(source, target)
 
 
+_WRITTEN = {"bool": "BOOLEAN", "float": "DOUBLE"}
+"""Families of types whose names are not those of a type."""
+
+
 def _way_out(source: pa.DataType, target: pa.DataType) -> str:
-    ways = sorted({b for a, b in CASTS if a == family(source)})
+    ways = sorted({_WRITTEN.get(b, b.upper()) for a, b in CASTS if a == family(source)})
     return f"{name_of(source)} casts to {', '.join(ways)}" if ways else "it casts to nothing"
 
 

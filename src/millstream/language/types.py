@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import TIMESTAMP
+from millstream.core.types import TIMESTAMP, type_name
 from millstream.errors import Place, TypeProblem
 
 _SIMPLE: dict[exp.DType, pa.DataType] = {
@@ -120,4 +120,4 @@ def sql_type(kind: pa.DataType) -> exp.DataType:
     for name, simple in _SIMPLE.items():
         if simple == kind:
             return exp.DataType(this=name)
-    raise TypeProblem(f"type {kind} has no name in the language")
+    raise TypeProblem(f"type {type_name(kind)} has no name in the language")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from millstream.core.types import type_name
 from millstream.errors import TypeProblem
 from millstream.kernels.compiled import Bools, Int64s, UInt64s
 from millstream.kernels.hashing import NULL_HASH, canonical_floats, combine, hash_pairs, hash_texts, hash_words
@@ -56,7 +57,7 @@ def hash_column(array: pa.Array) -> tuple[UInt64s, bool]:
     elif pa.types.is_null(array.type):
         hashes = np.full(len(array), NULL_HASH)
     else:
-        raise TypeProblem(f"values of type {array.type} can not be keys", hint="CAST them to a string")
+        raise TypeProblem(f"values of type {type_name(array.type)} can not be keys", hint="CAST them to a string")
     # No value but null may have the hash of null; one in 2^64 has, and then it is the caller who looks at the keys.
     injective = False
     if words is not None:

@@ -268,6 +268,7 @@ TYPES = [
         "write TIMESTAMP:",
         at="ts AS",
     ),
+    query("SELECT CAST(done AS DATE) FROM A", "BOOLEAN casts to DOUBLE, INT, STRING", at="done AS"),
     query("SELECT sum(done) FROM A [RANGE 1 MINUTE]", "no aggregate sum(BOOLEAN)", at="sum"),
     query("SELECT sum(d) FROM A [RANGE 1 MINUTE]", "no aggregate sum(DATE)", at="sum"),
 ]
