@@ -82,6 +82,23 @@ def test_what_goes_wrong_is_raised_where_one_waits() -> None:
     assert isinstance(query.error, ms.errors.SourceProblem) and not query.ended
 
 
+def test_a_query_that_is_stopped_when_its_streams_have_ended_has_ended() -> None:
+    stop = threading.Event()
+
+    class Last(ms.ListSource):
+        def finished(self, position: object) -> bool:
+            over = super().finished(position)  # type: ignore[arg-type]
+            if over:
+                stop.set()
+            return over
+
+    session = ms.Session("local")
+    stream = session.add_stream("S", Last("S", SCHEMA, [batch((1, 1))]), time="ts")
+    stream.insert_into(session.add_sink("Out").name)
+    status = session.run(stop=stop)
+    assert stop.is_set() and not status.stopped and status.written == {"Out": 1}
+
+
 def test_plans_and_pictures() -> None:
     session = ms.Session("local")
     handle = session.add_stream("S", ms.ListSource("S", SCHEMA), time="ts").window("1 minute").group_by("k").agg(n="count(*)")
@@ -182,6 +199,9 @@ def test_memory_sinks_of_a_run_keep_the_last_rows_of_streams_without_end(
     assert len(told) == 4 and handed.gone == 90
     source = session.pipeline.catalog.relations.need("Endless").source
     assert ms.testing.run(session, {"Endless": source._batches[0]}).tables["Last"].num_rows == 100
+    live = ms.testing.Live(session)
+    live.push("Endless", source._batches[0])
+    assert len(live.rows("Last")) == 100
     live = ms.testing.Live(session)
     live.change("CREATE SINK Brought WITH (connector = 'memory'); INSERT INTO Brought SELECT k FROM Endless")
     live.push("Endless", source._batches[0])

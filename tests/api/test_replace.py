@@ -77,6 +77,21 @@ def test_what_no_longer_fits_is_named_and_nothing_changes() -> None:
     assert session.stream("Big").columns == session.stream("A").columns == ["k", "ts"]
 
 
+def test_a_query_that_would_never_answer_no_longer_fits() -> None:
+    session = ms.Session("local")
+    stream = (
+        "STREAM A (k BIGINT, done BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED {} WITH (connector = 'list')"
+    )
+    session.sql(
+        f"CREATE {stream.format('PUNCTUATE ON (k) WHEN done')}; CREATE SINK Out WITH (connector = 'memory')"
+    )
+    session.sql("INSERT INTO Out SELECT k, count(*) AS n FROM A GROUP BY k")
+    with pytest.raises(
+        PlanProblem, match="the query into `Out` would no longer fit: the groups of this GROUP BY"
+    ):
+        session.sql(f"CREATE OR REPLACE {stream.format('')}")
+
+
 @pytest.mark.parametrize(
     "query",
     [
