@@ -78,6 +78,12 @@ def test_what_goes_wrong_is_raised_where_one_waits() -> None:
     for ask in (query.wait, query.to_arrow, query.stop):
         with pytest.raises(ms.MillstreamError, match="the line is dead"):
             ask()
+    with pytest.raises(ms.MillstreamError, match="the line is dead"), session.stream("S").start():
+        time.sleep(0.1)  # nobody asks
+    with session.stream("S").start() as query, pytest.raises(ms.MillstreamError, match="the line is dead"):
+        query.wait()
+    with pytest.raises(KeyError, match="of the block"), session.stream("S").start():
+        raise KeyError("of the block")
     assert repr(query).startswith("<Query failed")
     assert isinstance(query.error, ms.errors.SourceProblem) and not query.ended
 

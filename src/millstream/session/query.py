@@ -69,6 +69,8 @@ class Query(Pictured):
         self._control = Control()
         self._status = Status()
         self._problem: BaseException | None = None
+        self._told = False
+        """True when the problem was raised to the user: the end of a `with` block does not raise it again."""
         self._thread = threading.Thread(target=self._work, args=(run,), name="millstream-query", daemon=True)
         self._thread.start()
 
@@ -129,14 +131,13 @@ class Query(Pictured):
     def wait(self, timeout: float | None = None) -> Self:
         """Until every stream has ended, or at most `timeout` seconds; raises what went wrong."""
         self._thread.join(timeout)
-        if self._problem is not None:
-            raise self._problem
+        self._raise()
         return self
 
     def to_arrow(self, sink: str | None = None) -> pa.Table:
         """The answer so far, the whole one after `wait`; or what a memory sink got that a change has brought."""
-        if self._problem is not None and not isinstance(self._problem, SessionStopped):
-            raise self._problem
+        if not isinstance(self._problem, SessionStopped):
+            self._raise()
         sinks = {each.name.lower(): (number, each) for number, each in enumerate(self._launch.sinks)}
         if sink is not None and sink.lower() not in sinks:
             raise NameProblem.unknown("sink", sink, [each.name for _, each in sinks.values()])
@@ -156,6 +157,13 @@ class Query(Pictured):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join()
+        if error is None and not self._told:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._problem is not None:
+            self._told = True
+            raise self._problem
 
     def __repr__(self) -> str:
         status = self._status
