@@ -12,7 +12,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
 
 from millstream.errors import Place, SyntaxProblem
-from millstream.language.durations import UNIT_HINT, UNITS, microseconds
+from millstream.language.durations import LONGEST, UNIT_HINT, UNITS, microseconds
 from millstream.language.foreign import durations_in, in_brackets
 from millstream.language.problems import WINDOW_HINT
 from millstream.language.window import StreamWindow
@@ -175,7 +175,13 @@ class WindowParser(SparkParser):
         number = self._curr
         if self._match(TokenType.DASH) or not self._match(TokenType.NUMBER) or not number.text.isdigit():
             raise SyntaxProblem("a number of rows is missing", place=self.place(number), hint="write a whole number, such as ROWS 100")
-        return int(number.text)
+        count = int(number.text)
+        if count > LONGEST:
+            hint = "take a smaller number"
+            raise SyntaxProblem(
+                f"{count} rows are more than any stream has", place=self.place(number), hint=hint
+            )
+        return count
 
     def duration(self) -> int:
         """A number and a unit of time, in microseconds."""

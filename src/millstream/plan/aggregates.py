@@ -139,6 +139,11 @@ def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list
     aliases = {name.lower(): e for name, e in outputs}
     for item in group.expressions:
         if isinstance(item, exp.Literal) and not item.is_string:
+            if not item.name.isdigit():
+                hint = "a number in GROUP BY is the place of a column in the select list, such as GROUP BY 1"
+                raise PlanProblem(
+                    f"GROUP BY {item.name}: there is no such place", place=place_of(item), hint=hint
+                )
             position = int(item.name)
             if not 1 <= position <= len(outputs):
                 raise PlanProblem(f"GROUP BY {position}: the select list has {len(outputs)} columns", place=place_of(item))
@@ -185,7 +190,9 @@ def _call(part: exp.Expr, name: str) -> Call:
         condition, argument = (argument if condition is None else exp.and_(argument, condition)), exp.Star()
     if part.args.get("expressions"):
         raise UnsupportedProblem(f"{function} takes one argument", place=place_of(part))
-    if isinstance(argument, exp.Star) or (function == "count" and isinstance(argument, exp.Literal)):
+    if isinstance(argument, exp.Star) or (
+        function == "count" and isinstance(argument, exp.Literal) and not distinct
+    ):
         argument = None
     if argument is not None and has_aggregate(argument):
         raise PlanProblem("an aggregate can not stand inside another", place=place_of(part))

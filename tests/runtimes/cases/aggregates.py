@@ -85,13 +85,23 @@ CASES = [
         "sum(DISTINCT i) AS a, sum(DISTINCT p) AS b",
         "CAST(sum(DISTINCT i) AS BIGINT) AS a, sum(DISTINCT p) AS b",
     ),
+    aggregate(
+        "distinct_constants",
+        "aggregates of DISTINCT constants",
+        "count(DISTINCT 1) AS a, count(DISTINCT 'x') AS b, count(DISTINCT NULL) AS c, sum(DISTINCT 2) AS e",
+        "count(DISTINCT 1) AS a, count(DISTINCT 'x') AS b, count(DISTINCT NULL) AS c, CAST(sum(DISTINCT 2) AS BIGINT) AS e",
+    ),
     aggregate("avg", "avg", "avg(i) AS a, avg(d) AS b"),
     aggregate("avg_of_decimals", "avg", "avg(p) AS a", "CAST(sum(p) / count(p) AS DECIMAL(14, 6)) AS a"),
-    aggregate("min_max", "min, max", "min(i) AS a, max(i) AS b, min(d) AS c, max(d) AS e, min(p) AS f, max(p) AS g"),
+    aggregate(
+        "min_max", "min, max", "min(i) AS a, max(i) AS b, min(d) AS c, max(d) AS e, min(p) AS f, max(p) AS g"
+    ),
     aggregate("min_max_of_texts", "min, max", "min(s) AS a, max(s) AS b"),
     aggregate("min_max_of_times", "min, max", "min(ts) AS a, max(ts) AS b, min(day) AS c, max(day) AS d"),
     aggregate(
-        "deviation", "stddev, stddev_pop, variance, var_pop", "stddev(d) AS a, stddev_pop(d) AS b, variance(i) AS c, var_pop(i) AS e"
+        "deviation",
+        "stddev, stddev_pop, variance, var_pop",
+        "stddev(d) AS a, stddev_pop(d) AS b, variance(i) AS c, var_pop(i) AS e",
     ),
     aggregate("booleans", "bool_and, bool_or", "bool_and(b) AS a, bool_or(b) AS c"),
     aggregate(

@@ -9,8 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.types import is_hidden
-from millstream.expressions import compile_expression, monotone
-from millstream.plan.nodes.base import Expression, Node, Unary
+from millstream.expressions import monotone
+from millstream.plan.nodes.base import Expression, Node, Unary, column_type
 from millstream.plan.window import WINDOW_END, WINDOW_START, Window, end_names
 from millstream.state.accumulators import AccumulatorSpec
 
@@ -38,13 +38,13 @@ class Aggregate(Node):
 
     @cached_property
     def group_schema(self) -> pa.Schema:
-        return pa.schema([(name, compile_expression(e, self.input.schema).type) for name, e in self.groups])
+        return pa.schema([(name, column_type(e, self.input.schema)) for name, e in self.groups])
 
     @cached_property
     def schema(self) -> pa.Schema:
         fields_ = list(self.group_schema)
         for call in self.calls:
-            argument = None if call.argument is None else compile_expression(call.argument, self.input.schema).type
+            argument = None if call.argument is None else column_type(call.argument, self.input.schema)
             fields_.append(pa.field(call.name, AccumulatorSpec(call.function, argument).result_type))
         return pa.schema(fields_ + window_fields(self.window, self.input))
 

@@ -9,7 +9,24 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
+from millstream.errors import UnsupportedProblem
+from millstream.expressions import compile_expression
+from millstream.expressions.intervals import CALENDAR
+from millstream.language import place_of
+
 Expression = exp.Expr
+
+
+def column_type(expression: Expression, schema: pa.Schema) -> pa.DataType:
+    """The type of a column that is computed so; intervals of months have no column."""
+    kind: pa.DataType = compile_expression(expression, schema).type
+    if kind == CALENDAR:
+        raise UnsupportedProblem(
+            "an interval of months can not be a column",
+            place=place_of(expression),
+            hint="add it to a time, such as ts + INTERVAL 1 MONTH, or select the number of months",
+        )
+    return kind
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from millstream.expressions import compile_expression, monotone
 from millstream.language import place_of, text_of
 from millstream.language.durations import spell
 from millstream.language.types import sql_type
-from millstream.plan.nodes.base import Expression, Node, Unary
+from millstream.plan.nodes.base import Expression, Node, Unary, column_type
 from millstream.plan.window import DAY, Window
 
 NOT_NULL = "pass over the nulls with WHERE ... IS NOT NULL, or use a time that is never null"
@@ -63,7 +63,7 @@ class Project(Node):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return pa.schema([(name, compile_expression(e, self.input.schema).type) for name, e in self.columns])
+        return pa.schema([(name, column_type(e, self.input.schema)) for name, e in self.columns])
 
     @property
     def time(self) -> str | None:
