@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from millstream.errors import NameProblem, SourceProblem
-from millstream.io import FileSource, open_source
+from millstream.io import FileSource, files, open_source
 from millstream.io.contract import Limits, Position, Unit
 from millstream.pipeline import Pipeline
 from millstream.runtime.launch import Launch
@@ -125,6 +125,16 @@ def test_a_replay_makes_the_same_letter(bad: tuple[Path, str, int | None, dict[s
     again = source(path.parent, "stop", **options)
     after = answer(again, again.units(again.initial(), end))
     assert (after.letters, after.rows) == (before.letters, before.rows)
+
+
+def test_a_file_is_judged_once_however_often_the_source_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(files, "judge", lambda owner, reader, path, stretch: judged.append(path) or {"sound": True})
+    good(tmp_path, "a.csv", 1)
+    found = source(tmp_path)
+    for _ in range(3):
+        assert len(taken(found)[1]) == 1
+    assert judged == [str(tmp_path / "a.csv")]
 
 
 def test_a_file_that_breaks_after_it_was_found_sound_stops_the_run(tmp_path: Path) -> None:

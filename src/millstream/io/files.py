@@ -6,8 +6,9 @@ import glob
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from millstream.errors import SourceProblem
@@ -205,7 +206,8 @@ class FileSource:
             if name == broken:
                 continue
             if "broken" not in facts:
-                facts = facts | judge(self.owner, self.reader, self._base + name, stretched(stretch))
+                reader: Any = self.reader  # every reader is a frozen dataclass, and so a key
+                facts = {**facts, **_verdict(self.owner, reader, self._base + name, stretched(stretch), facts.get("arrived"))}
             if "broken" in facts:
                 broken = name
                 stretch = stretch and [stretch[0], stretch[2], *stretch[2:]]
@@ -286,6 +288,14 @@ def _arrived(path: str) -> int | None:
         return os.stat(path).st_ctime_ns // 1000
     except OSError:
         return None
+
+
+@lru_cache(maxsize=4096)
+def _verdict(
+    owner: str, reader: LineReader | ParquetReader, path: str, stretch: Stretched | None, arrived: int | None
+) -> Mapping[str, Any]:
+    """The verdict on a file that came at this time; a source may be asked several times before it is taken."""
+    return judge(owner, reader, path, stretch)
 
 
 def stretched(stretch: list[Any] | None) -> Stretched | None:
