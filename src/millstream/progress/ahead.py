@@ -65,7 +65,7 @@ class Ahead:
                 ahead = self.letters.get(stream, 0)
                 if 2 * ahead >= count:
                     self.told.append(
-                        f"stream {stream}: {ahead:,} of the first {count:,} tuples lie ahead of the clock, so their times are probably"
-                        " those of another time zone and not UTC; correct them, or declare AHEAD with a greater limit"
+                        f"stream {stream}: {ahead:,} of the first {count:,} tuples lie too far after their arrival, probably because their"
+                        " times are of another time zone and not UTC; correct them, or declare AHEAD with a greater limit"
                     )
         return list(self.told)
