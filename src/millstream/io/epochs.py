@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -93,17 +94,17 @@ def _runs(records: str) -> list[str]:
 
 def _epochs(run: str) -> Iterator[Epoch]:
     """The epochs of one run; those of one process are its ends."""
-    found: list[tuple[int, os.DirEntry[str]]] = []
+    found: list[tuple[int, str, os.stat_result]] = []
     for entry in _scan(run):
         number = entry.name.removesuffix(".json").removeprefix(WHOLE)
         if entry.name.endswith(".json") and number.isdigit():
-            found.append((int(number), entry))
+            with suppress(FileNotFoundError):  # the sink is being removed
+                found.append((int(number), entry.path, entry.stat()))
     since = 0
-    for _, entry in sorted(found, key=lambda pair: pair[0]):
-        stat = entry.stat()
+    for _, path, stat in sorted(found, key=lambda each: each[0]):
         since = max(since, stat.st_mtime_ns)
-        manifest = _manifest(entry.path, stat.st_mtime_ns, stat.st_ino)
-        files = tuple((staged, visible) for staged, visible in manifest["files"])
+        manifest = _manifest(path, stat.st_mtime_ns, stat.st_ino)
+        files = tuple((staged, visible) for staged, visible in manifest.get("files", ()))
         yield Epoch(os.path.basename(run), files, manifest.get("marks"), since)
 
 
