@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -32,11 +33,23 @@ SINK = "CREATE SINK Out WITH (connector = 'file', format = 'jsonl', path = 'out'
 QUERY = "INSERT INTO Out SELECT auction, count(*) AS n, max(price) AS best FROM Bid [RANGE 1 MINUTE] GROUP BY auction;\n"
 
 
+STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ", re.MULTILINE)
+
+
+def plain(err: str) -> str:
+    """The lines of a run without their times."""
+    return STAMP.sub("", err)
+
+
 @dataclass
 class Done:
     code: int
     out: str
-    err: str
+    raw: str
+
+    @property
+    def err(self) -> str:
+        return plain(self.raw)
 
     @property
     def lines(self) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import millstream.pipeline
-from tests.cli.kit import QUERY, SINK, STREAM, Command
+from tests.cli.kit import QUERY, SINK, STREAM, Command, plain
 
 MISTAKES = {
     "wrong SQL": (STREAM + SINK + "INSERT INTO Out SELEC * FROM Bid;", "pipeline.sql: statement 3, line 5, column 17: "),
@@ -122,7 +122,7 @@ def test_a_reader_that_leaves_early_is_no_crash(command: Command, tmp_path: Path
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
-    err = process.stderr.read()
+    err = plain(process.stderr.read())
     process.stderr.close()
     assert process.wait(60) == 1
     assert "Traceback" not in err

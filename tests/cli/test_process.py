@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from millstream import __version__
-from tests.cli.kit import BIDS, QUERY, SINK, SOURCE, STREAM, Command
+from tests.cli.kit import BIDS, QUERY, SINK, SOURCE, STREAM, Command, plain
 
 WATCHED = STREAM.replace("path = 'bids'", "path = 'bids', watch = true")
 
@@ -62,6 +62,7 @@ def test_a_signal_stops_a_run_that_has_no_end(command: Command, number: signal.S
     time.sleep(1.5)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
+    err = plain(err)
     lines = err.splitlines()
     assert (process.returncode, out) == (0, ""), err
     assert lines[-2] == "stopping ..."
@@ -79,6 +80,7 @@ def test_a_signal_at_any_time_shows_no_traceback(command: Command, number: signa
     time.sleep(delay)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
+    err = plain(err)
     assert "Traceback" not in err
     if process.returncode:
         assert process.returncode in (-number, 128 + number) and err == ""  # nothing was in hand
@@ -92,13 +94,14 @@ def test_signals_while_spark_starts(command: Command, signals: int) -> None:
     command.pipeline(WATCHED + SINK + QUERY)
     process = command.start("run", "pipeline.sql", "--master", "local[2]")
     assert process.stderr is not None
-    assert process.stderr.readline() == "starting Spark ...\n"
+    assert plain(process.stderr.readline()) == "starting Spark ...\n"
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)
     if signals == 2:
-        assert process.stderr.readline() == "stopping ...\n"
+        assert plain(process.stderr.readline()) == "stopping ...\n"
         os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
+    err = plain(err)
     assert "Traceback" not in err
     if signals == 1:
         assert process.returncode == 0 and err.splitlines()[-1].startswith("stopped: read nothing, wrote nothing"), err
@@ -114,6 +117,7 @@ def test_ctrl_c_stops_a_run_on_spark(command: Command) -> None:
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to everyone
     out, err = process.communicate(timeout=60)
+    err = plain(err)
     assert (process.returncode, out) == (0, ""), err
     assert "Traceback" not in err
     assert err.splitlines()[-1].startswith("stopped: read 5 tuples from Bid")
@@ -127,6 +131,7 @@ def test_a_signal_to_every_process_stops_a_run_on_spark(command: Command) -> Non
     wait_for(command.directory / "kept" / "commits" / "0", 120)
     os.killpg(process.pid, signal.SIGTERM)
     _, err = process.communicate(timeout=120)
+    err = plain(err)
     assert process.returncode == 0 and "Traceback" not in err, err
     assert err.splitlines()[-1].startswith("stopped: read "), err
 
@@ -144,6 +149,7 @@ def test_plain_lines_come_every_two_seconds_at_most_and_only_with_news(command: 
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
+    err = plain(err)
     lines = err.splitlines()[:-2]
     assert process.returncode == 0, err
     assert 1 <= len(lines) <= (time.monotonic() - began) / 2 + 2, err

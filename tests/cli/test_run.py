@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kit import BIDS, QUERY, SINK, STREAM, Command
+from tests.cli.kit import BIDS, QUERY, SINK, STREAM, Command, plain
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +99,7 @@ def test_on_spark(command: Command) -> None:
     limits = ("--set", "source.max_bytes_per_batch=120", "--metrics", "metrics.jsonl")
     process = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept", *limits)
     out, err = process.communicate(timeout=200)
+    err = plain(err)
     lines = err.splitlines()
     assert (process.returncode, out) == (0, ""), err
     assert lines[0] == "starting Spark ..."
@@ -110,7 +111,11 @@ def test_on_spark(command: Command) -> None:
         assert abs(sum(line["batch"]["parts"].values()) - line["batch"]["seconds"]) < 1e-6
     again = command.start("run", "pipeline.sql", "--master", "local[2]", "--checkpoint", "kept")
     _, err = again.communicate(timeout=200)
+    lines = plain(err).splitlines()
     assert again.returncode == 0, err
+    assert re.fullmatch(
+        rf"goes on after micro-batch {told[-1]['batches'] - 1}, which ended at [\dTZ:-]+", lines[1]
+    )
     assert len(answers(command.directory / "out")) == 4  # the checkpoint knows that all was done
 
 

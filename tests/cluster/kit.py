@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pyspark
 
+from tests.cli.kit import plain
+
 SOURCE = Path(__file__).parents[2] / "src"
 SPARK = Path(pyspark.__file__).parent
 FILES = 8
@@ -70,7 +72,7 @@ def run(
                 break
             time.sleep(0.02)
         _, err = process.communicate(timeout=240)
-        return Done(process.returncode, err)
+        return Done(process.returncode, plain(err))
 
 
 @contextmanager

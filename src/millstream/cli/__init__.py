@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from millstream import __version__
+from millstream.cli import log
 from millstream.errors import MillstreamError, MillstreamWarning, is_full
 
 PASSING = 3
@@ -75,6 +76,7 @@ def main() -> None:
     interrupted with work in hand. An error is one line.
     """
     _show_warnings()
+    log.begin(False)
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -100,7 +102,7 @@ def _show_warnings() -> None:
 
     def shown(message: Any, category: type[Warning], *rest: Any) -> None:
         if issubclass(category, MillstreamWarning):
-            print(f"warning: {message}", file=sys.stderr, flush=True)
+            log.say(f"warning: {message}")
         else:
             show(message, category, *rest)
 
@@ -111,7 +113,7 @@ def _show_warnings() -> None:
 def _leave(line: str, status: int = 1) -> None:
     if os.environ.get("MILLSTREAM_DEBUG", "") not in ("", "0"):
         traceback.print_exc()
-    print(" ".join(line.split()), file=sys.stderr)
+    log.say(" ".join(line.split()))
     try:
         sys.stdout.flush()
     except OSError:  # nobody reads any more, and Python would complain about it once more at the end

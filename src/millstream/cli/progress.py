@@ -10,9 +10,11 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from millstream.cli import log
 from millstream.core.types import MAX_TIME, MIN_TIME
 from millstream.io import FileSink
 from millstream.runtime.launch import Launch
+from millstream.runtime.runs import Resumed
 from millstream.runtime.spent import SPARK, TRANSFER
 from millstream.runtime.status import Status
 
@@ -26,7 +28,9 @@ EVERY = 2.0
 class Reporter:
     """A context in which `update` shows a status. Plain lines come every two seconds at most, and only with news."""
 
-    launch: Launch
+    launch: Launch | None = None
+    known: frozenset[str] = frozenset()
+    """The streams of which tuples came in an earlier life of the run."""
 
     def __init__(self) -> None:
         self.began = self.told = time.monotonic()
@@ -62,7 +66,21 @@ class Reporter:
             self.say(f"{time.monotonic() - self.began:.1f} s: {self.describe(status)}")
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        log.say(line)
+
+    def goes_on(self, resumed: Resumed | None) -> None:
+        """Tell from where a run goes on, and how much is unread."""
+        if resumed is None:
+            return
+        self.known = resumed.begun
+        when = datetime.fromtimestamp(resumed.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        batch = f"with micro-batch {resumed.batch}, which began at {when} and was cut off"
+        if resumed.whole:
+            batch = f"after micro-batch {resumed.batch}, which ended at {when}"
+        unread = [
+            f"{_counted(n, 'file')} of {name} ({size(b)})" for name, (n, b) in resumed.unread.items() if n
+        ]
+        self.say(f"goes on {batch}" + (f"; unread: {' and '.join(unread)}" if unread else ""))
 
     def _shown(self) -> Text:
         from rich.text import Text
@@ -93,7 +111,12 @@ class Reporter:
         """What is said, and what is said of it in brackets."""
         yield f"in {short(sum(status.tuples_in.values()))}", f"{short(status.rate_in)}/s"
         yield f"out {short(status.tuples_out)}", f"{short(status.rate_out)}/s"
+        silent = [name for name in self._streams(status) if self._waits(name, status)]
+        if silent:
+            yield f"waiting for the first tuple of {' and '.join(silent)}", ""
         for name, mark in sorted(status.marks.items()):
+            if name in silent:
+                continue
             if mark != MAX_TIME:
                 behind = status.behind.get(name)
                 yield f"{name} {'-' if mark == MIN_TIME else moment(mark)}", "" if behind is None else f"{lasting(behind)} behind"
@@ -106,9 +129,23 @@ class Reporter:
             ours = time.ours / time.seconds
             yield f"batch {lasting(time.seconds)}", f"{ours:.0%} ours, {time.share(TRANSFER):.0%} transfer, {time.share(SPARK):.0%} Spark"
 
+    def _streams(self, status: Status) -> list[str]:
+        return sorted({*status.tuples_in, *(() if self.launch is None else self.launch.streams)})
+
+    def _waits(self, name: str, status: Status) -> bool:
+        """True when a stream has not ended, and no tuple of it has come in this life of the run or before."""
+        ended = status.marks.get(name) == MAX_TIME
+        return not ended and not status.tuples_in.get(name) and name not in self.known
+
     def summary(self, status: Status) -> str:
         """The last line: what was read, what was written and where, and how long it took."""
-        paths = {sink.name: f"{sink.name} ({_short(sink.path)})" for sink in self.launch.sinks if isinstance(sink, FileSink)}
+        launch = self.launch
+        assert launch is not None
+        paths = {
+            sink.name: f"{sink.name} ({_short(sink.path)})"
+            for sink in launch.sinks
+            if isinstance(sink, FileSink)
+        }
         read = [f"{_counted(n, 'tuple')} from {name}" for name, n in status.tuples_in.items()]
         wrote = [f"{n:,} to {paths.get(name, name)}" for name, n in status.written.items()]
         parts = ["read " + (" and ".join(read) or "nothing"), "wrote " + (" and ".join(wrote) or "nothing")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from millstream.cli import log
 from millstream.cli.arguments import File, Values, choose, read, variables, warn_of_unused
 
 Result = TypeVar("Result")
@@ -74,6 +74,7 @@ def _run(
     from millstream.cli.progress import Reporter
     from millstream.errors import PlanProblem
     from millstream.runtime.control import Control
+    from millstream.runtime.runs import resumed
     from millstream.runtime.status import Status
     from millstream.session import Session
 
@@ -89,11 +90,12 @@ def _run(
             return
         raise PlanProblem(f"{file}: there is no query to run", hint="write INSERT INTO sink SELECT ... FROM stream")
     if stop.is_set():
-        print("stopped before anything was read", file=sys.stderr)
+        log.say("stopped before anything was read")
         return
     reporter, record = Reporter(), Metrics(metrics)
     control = Control(None if changes is None else str(changes), given, reporter.say)
     launch = reporter.launch = session.prepare(checkpoint)
+    log.begin()
 
     def on_status(status: Status) -> None:
         reporter.update(status)
@@ -101,6 +103,7 @@ def _run(
 
     if runtime is Runtime.spark:
         reporter.say("starting Spark ...")
+        reporter.goes_on(resumed(launch))
     with reporter:
         final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status, control=control))
     record.close(final)
@@ -142,7 +145,7 @@ def _stopping() -> Iterator[threading.Event]:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         stop.set()
-        print("stopping ...", file=sys.stderr, flush=True)
+        log.say("stopping ...")
 
     before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

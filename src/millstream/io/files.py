@@ -7,6 +7,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -170,6 +171,17 @@ class FileSource:
         if is_sink(self.path):
             return in_order(self.owner, self.path, names, watch=self.watch)
         return [Named(name) for name in names]
+
+    def unread(self, position: Position) -> tuple[int, int]:
+        """Files beyond a position, and their bytes."""
+        parts = {file.name: 1.0 for file in self._fresh(position)}
+        if (rest := _rest(position)) is not None and (stretch := stretch_of(rest)) is not None:
+            parts[name_of(rest)] = 1 - stretch[1] / stretch[2]
+        size = 0.0
+        for name, part in parts.items():
+            with suppress(OSError):  # it was removed meanwhile
+                size += part * os.stat(self._base + name).st_size
+        return len(parts), round(size)
 
     @property
     def _base(self) -> str:

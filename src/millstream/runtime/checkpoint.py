@@ -49,10 +49,27 @@ class Checkpoint:
     @property
     def edition(self) -> int:
         """How many changes had been made to the queries of the micro-batch that was begun last."""
+        return int(self.offset.get("edition", 0))
+
+    @property
+    def offset(self) -> dict[str, Any]:
+        """That of the micro-batch that was begun last; empty before the first one."""
         if self.last < 0:
-            return 0
+            return {}
         with open(os.path.join(self.path, "offsets", str(self.last)), encoding="utf-8") as text:
-            return int(json.loads(text.read().splitlines()[-1]).get("edition", 0))
+            return cast("dict[str, Any]", json.loads(text.read().splitlines()[-1]))
+
+    @property
+    def whole(self) -> bool:
+        """True when the micro-batch that was begun last has ended, too."""
+        return _last(self.path, "commits") == self.last
+
+    @property
+    def at(self) -> float:
+        """When the micro-batch that was begun last ended, or began where it has not ended."""
+        return os.stat(
+            os.path.join(self.path, "commits" if self.whole else "offsets", str(self.last))
+        ).st_mtime
 
     @property
     def remote(self) -> bool:

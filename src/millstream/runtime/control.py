@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from millstream.errors import MillstreamError, SetupProblem
@@ -91,7 +92,23 @@ class Control:
         """A change has taken effect."""
         if request.file is not None:
             self.say(f"changed by {request.file}")
+            self.mark(request.file, None)
         request.finish()
+
+    def mark(self, file: str, wrong: str | None) -> None:
+        """Leave the outcome beside a file of changes: `<file>.ok`, or `<file>.err` with what is wrong."""
+        if self.directory is None:
+            return
+        file = os.path.join(self.directory, os.path.basename(file))
+        outcome, other = (".ok", ".err") if wrong is None else (".err", ".ok")
+        try:
+            with open(f"{file}{outcome}.tmp", "w", encoding="utf-8") as text:
+                text.write("" if wrong is None else f"{wrong}\n")
+            os.replace(f"{file}{outcome}.tmp", file + outcome)
+            with suppress(FileNotFoundError):
+                os.unlink(file + other)
+        except OSError as error:
+            self._say_once(file + outcome, f"{file}{outcome} can not be written: {error.strerror}")
 
     def serve(self, change: Callable[[Request], bool]) -> None:
         """In the run, between two steps: take in what waits. `change` tells whether that is done, or will be (see `done`)."""
@@ -103,6 +120,7 @@ class Control:
             except MillstreamError as problem:
                 if request.file is not None:
                     self.say(f"nothing was changed by {request.file}: {_without(str(problem), request.file)}")
+                    self.mark(request.file, str(problem))
                 request.finish(problem)
             else:
                 if effected:
@@ -123,18 +141,23 @@ class Control:
                 with open(path, encoding="utf-8") as file:
                     text = file.read()
             except (OSError, UnicodeDecodeError) as error:
-                self._say_once(path, f"nothing was changed by {path}: it can not be read: {error}")
+                if self._say_once(path, f"nothing was changed by {path}: it can not be read: {error}"):
+                    self.mark(path, f"{path}: it can not be read: {error}")
                 continue
             if name not in self.taken:
                 self.taken[name] = digest(text)
                 self._waiting.append(Request(text, self.variables, path))
             elif self.taken[name] != digest(text):
-                self._say_once(path + text, f"{path} is another one than was taken before under this name; give it a new name")
+                wrong = f"{path} is another one than was taken before under this name; give it a new name"
+                if self._say_once(path + text, wrong):
+                    self.mark(path, wrong)
 
-    def _say_once(self, what: str, line: str) -> None:
-        if what not in self._said:
+    def _say_once(self, what: str, line: str) -> bool:
+        fresh = what not in self._said
+        if fresh:
             self._said.add(what)
             self.say(line)
+        return fresh
 
     def close(self) -> None:
         """The run is over: whoever still waits is told so."""

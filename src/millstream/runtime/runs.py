@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from millstream.core.clock import Clock
 from millstream.errors import MillstreamError, counted
@@ -14,7 +15,7 @@ from millstream.graph.cut import cut
 from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
 from millstream.io import FileSink, FileSource
-from millstream.io.contract import DeadLetter, Limits, Source
+from millstream.io.contract import NO_LIMITS, DeadLetter, Limits, Source
 from millstream.io.staging import safe
 from millstream.language.durations import length
 from millstream.operators.buffers import microseconds
@@ -227,6 +228,37 @@ def _run_spark(
 def _useless(launch: Launch, why: str) -> list[str]:
     """The setting that has no effect in this run, if it was set."""
     return [f"execution.interval has no effect: {why}"] if length(launch.settings.get("execution.interval")) else []
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """From where a run on Spark goes on."""
+
+    batch: int
+    """The micro-batch that was begun last."""
+    whole: bool
+    """True when it has ended; otherwise it is replayed."""
+    at: float
+    """When it ended, or began, in seconds since 1970."""
+    begun: frozenset[str]
+    """The streams of which something has been read."""
+    unread: Mapping[str, tuple[int, int]]
+    """Files and bytes to be read, of the streams that are files."""
+
+
+def resumed(launch: Launch) -> Resumed | None:
+    """The end of an earlier life, as the checkpoint tells it; None where there was none, or no file to read."""
+    checkpoint = launch.checkpoint
+    if checkpoint is None or checkpoint.spool is None or checkpoint.last < 0:
+        return None
+    streams = checkpoint.offset["streams"]
+    unread = {}
+    for name in launch.streams:
+        source = _hosted(launch.sources[name], checkpoint.spool, NO_LIMITS, checkpoint)
+        if isinstance(source, FileSource) and name in streams:
+            unread[name] = source.unread(streams[name]["at"])
+    begun = frozenset(name for name, state in streams.items() if state["units"])
+    return Resumed(checkpoint.last, checkpoint.whole, checkpoint.at, begun, unread)
 
 
 def _with_letters(status: Status, launch: Launch) -> Status:

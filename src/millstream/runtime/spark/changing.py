@@ -47,6 +47,8 @@ class Changing:
                 self.refused.append(request)
             elif len(self.made) < edition:
                 self._change(request, again=True)
+                if request.file is not None:
+                    self.control.mark(request.file, None)  # a crash may have come between
             else:
                 self.left.append(request)
                 self.control.again(request)
