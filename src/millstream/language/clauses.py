@@ -65,13 +65,25 @@ class ClauseParser(PromiseParser):
         columns: list[Column] = []
         while True:
             place = self.place()
+            if self._next.token_type == TokenType.L_PAREN:
+                self._refuse_constraint("")
             name = self.name("column")
             if any(name.lower() == column.name.lower() for column in columns):
                 raise NameProblem(f"two columns are called `{name}`", place=place, hint="rename one; case makes no difference")
             columns.append(Column(name, self.type(), place))
             if self._match(TokenType.R_PAREN):
                 return tuple(columns)
+            self._refuse_constraint(name)
             self.need_token(TokenType.COMMA, ", or ) after the type")
+
+    def _refuse_constraint(self, column: str) -> None:
+        """Raise for constraints of other dialects, behind the type of a column or in place of a column."""
+        word = " ".join(self._curr.text.upper().split())
+        if word in ("NOT", "NULL"):
+            raise SyntaxProblem("each column may be null", place=self.place(), hint="leave NOT NULL out")
+        if word in ("PRIMARY KEY", "UNIQUE"):
+            hint = f"write UNIQUE ({column or '...'}) there, if no value comes twice"
+            raise SyntaxProblem("a key stands behind the columns", place=self.place(), hint=hint)
 
     def with_options(self, required: bool = False) -> dict[str, str]:
         """`WITH (connector = 'file', port = 9009)`: lower-case keys, values as text."""

@@ -27,10 +27,6 @@ MESSAGES = {
     "db": "names of catalogs and schemas are not supported",
 }
 
-HINTS = {
-    "limit": "max(...) gives the greatest of a window; take the first rows where the sink is read",
-}
-
 _QUERY = {"order", "stream_window"}
 UNDERSTOOD: dict[type[exp.Expr], set[str]] = {
     exp.Select: {"expressions", "from_", "joins", "where", "group", "having", "distinct", "hint", *_QUERY},
@@ -54,8 +50,12 @@ def refuse_others(node: exp.Expr | None) -> None:
             message = MESSAGES.get(clause, f"{clause.strip('_').upper().replace('_', ' ')} is not supported")
             if clause == "db":
                 message = f"`{node.args['db'].name}.{node.name}`: {message}"
-            hint = HINTS.get(clause)
+            hint = None
             if isinstance(first, exp.With):
                 hint = f"write CREATE VIEW {first.expressions[0].alias} AS SELECT ...; before this statement"
+            elif isinstance(first, exp.Limit):
+                rows = first.expression.sql("spark")
+                shown = f"a console sink with limit = {rows} shows the first"
+                hint = f"max(...) gives the greatest of a window, and {shown}"
             place = place_of(first if isinstance(first, exp.Expr) else node)
             raise UnsupportedProblem(message, place=place, hint=hint)

@@ -57,7 +57,8 @@ def hash_column(array: pa.Array) -> tuple[UInt64s, bool]:
     elif pa.types.is_null(array.type):
         hashes = np.full(len(array), NULL_HASH)
     else:
-        raise TypeProblem(f"values of type {type_name(array.type)} can not be keys", hint="CAST them to a string")
+        said = f"values of type {type_name(array.type)} can not be keys"
+        raise TypeProblem(said, hint="CAST them to a string")
     # No value but null may have the hash of null; one in 2^64 has, and then it is the caller who looks at the keys.
     injective = False
     if words is not None:

@@ -190,6 +190,7 @@ QUERIES = [
     query(
         "SELECT k FROM A [RANGE 1 MINUTE] LIMIT 5",
         "LIMIT has no meaning on an endless stream",
+        "limit = 5",
         "max(...)",
         at="5;",
     ),
@@ -253,6 +254,9 @@ FUNCTIONS = [
 ]
 
 TYPES = [
+    stream("k INT NOT NULL", "may be null", "NOT NULL out", at="NOT"),
+    stream("k INT PRIMARY KEY, v INT", "behind the columns", "UNIQUE (k)", at="PRIMARY"),
+    stream("k INT, PRIMARY KEY (k) NOT ENFORCED", "behind the columns", "UNIQUE (...)", at="PRIMARY"),
     stream("t TIME", "`TIME`", "write STRING", at="TIME)"),
     stream("t UUID", "`UUID`", "write STRING", at="UUID"),
     stream("t VARCHAR(3)", "`VARCHAR(3)`", "write STRING", at="VARCHAR"),
