@@ -302,18 +302,19 @@ class _View:
 
     @property
     def behind(self) -> int | None:
-        """Each branch asks the next one in the circle first. Nobody is behind where break points say who goes first."""
+        """The next one in the circle, if any; nobody is behind where break points say who goes first."""
         executor, network = self.executor, self.network
         for port, producer in enumerate(network.vertices[self.current].inputs):
             branches = network.branches.get(producer, ())
             if len(branches) < 2 or executor.slopes:
                 continue
-            own = network.inputs[self.current].heads[port]
-            at = next(at for at, branch in enumerate(branches) if branch[2] is own)
-            for consumer, _, head in (*branches[at + 1 :], *branches[:at]):
-                if head.rows <= own.rows or consumer == self.current or consumer not in network.pending:
+            left, last = network.inputs[self.current].heads[port].rows, executor.turns.get(producer, 0)
+            for turn in range(last + 1, last + 1 + len(branches)):
+                consumer, _, head = branches[turn % len(branches)]
+                if head.rows <= left or consumer == self.current or consumer not in network.pending:
                     continue
                 if not executor.table.broken(producer, consumer):
+                    executor.turns[producer] = turn % len(branches)
                     return consumer
         return None
 
