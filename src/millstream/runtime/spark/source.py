@@ -163,7 +163,8 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             taken = max((streams[name]["units"] - before[name]["units"] for name in streams), default=0)
             self.pace.took(taken)
             if self.interval:
-                more = any(source.latest(streams[name]["at"], 1) != streams[name]["at"] for name, source in program.sources)
+                open_ = [(source, streams[name]["at"]) for name, source in program.sources if not streams[name]["ended"]]
+                more = any(source.latest(at, 1) != at for source, at in open_)
                 self.due = 0.0 if more else time.monotonic() + self.interval
             return {"shape": self.shape, "step": start["step"] + 1, "edition": shipment.edition, "streams": streams}
 
