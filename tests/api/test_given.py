@@ -148,6 +148,7 @@ def test_what_is_no_list_of_tuples_is_refused(rows: Any, message: str) -> None:
 
 DECLARATIONS: dict[str, tuple[dict[str, Any], str]] = {
     "nothing": ({"rows": []}, "no tuple tells what its columns are; name them with schema="),
+    "no columns": ({"rows": pd.DataFrame()}, "there are no columns; name them with schema="),
     "no names": ({"rows": [(1, 2)]}, "the tuples do not name their columns; name them with schema="),
     "no type": ({"rows": [{"a": 1}, {"a": "x"}]}, "the values of column `a` have no type in common: "),
     "only nulls": ({"rows": [{"a": None}]}, "column `a` has nothing but nulls; name its type with schema="),

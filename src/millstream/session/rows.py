@@ -214,6 +214,8 @@ def columns_of(owner: str, schema: str | pa.Schema | None, given: pa.Table | pa.
             f"{owner}: {kind_of(schema)} is no schema",
             hint="write schema='k BIGINT, ts TIMESTAMP' or pyarrow.schema(...)",
         )
+    if not schema.names:
+        raise TypeProblem(f"{owner}: there are no columns", hint="name them with schema='k BIGINT, ts TIMESTAMP'")
     return ", ".join(f"{quoted(f.name)} {_spelled(owner, f)}" for f in schema)
 
 
