@@ -25,6 +25,7 @@ INSERT INTO Counts SELECT k, count(*) AS n FROM S [RANGE 10 SECONDS] GROUP BY k;
 INSERT INTO Plain SELECT k, ts FROM S;
 """
 READ = """
+SET dead_letters.path = '{folder}/letters';
 CREATE STREAM Counts (k INT, n BIGINT, {time} TIMESTAMP) TIMESTAMP BY {time} ORDERED
   WITH (path = '{folder}/counts', format = '{format}');
 CREATE STREAM Plain (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = '{folder}/plain', format = '{format}');
