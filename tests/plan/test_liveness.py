@@ -196,6 +196,14 @@ def test_refused(query: str, message: str) -> None:
         "SELECT b.k, count(*) AS n FROM P [RANGE 5 S] AS a JOIN B [RANGE 5 S] AS b ON a.k = b.k GROUP BY b.k",
         "SELECT a.k FROM A [RANGE 5 S] AS a JOIN B [RANGE 5 S WA o] AS b ON a.k = b.k AND a.ts = b.ts",
         CLOSED,
+        # Bands that are written as conditions are there when it is asked what progresses.
+        "SELECT a.ts AS at FROM A AS a JOIN B AS b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + "
+        "INTERVAL 5 S ORDER BY at",
+        "SELECT w.n, w.window_start AS s FROM (SELECT count(*) AS n FROM (SELECT a.ts AS at FROM A AS a JOIN B AS b"
+        " ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 5 S) [RANGE 9 S WA at]) AS w ORDER BY s",
+        # An aggregate passes marks on all of its groups.
+        "SELECT x.k FROM (SELECT k, ts, ts + INTERVAL 1 S AS t2, count(*) AS n FROM A GROUP BY k, ts, ts + INTERVAL 1 S)"
+        " [RANGE 9 S WA t2] AS x JOIN B [RANGE 9 S] AS y ON x.k = y.k",
     ],
 )
 def test_accepted(query: str) -> None:

@@ -86,7 +86,7 @@ def _ordered(node: Node, query: exp.Query) -> Node:
     if order is None:
         return node
     try:
-        return Sort(node, tuple(_order_key(item, node) for item in order.expressions))
+        return Sort(node, tuple(_order_key(item, node) for item in order.expressions), place_of(order))
     except MillstreamError as problem:
         raise problem.at(place_of(order)) from None
 

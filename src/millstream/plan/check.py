@@ -12,12 +12,12 @@ from millstream.core.types import SEQUENCE, is_hidden
 from millstream.errors import PlanProblem
 from millstream.language import place_of, text_of
 from millstream.plan.nodes import Aggregate, Distinct, Filter, Join, Node, Project, Scan, Sort
-from millstream.plan.nodes.simple import NOT_NULL
 from millstream.plan.rules.transform import bottom_up
 from millstream.plan.window import Window
 
 WINDOW = "a window such as [RANGE 1 MINUTE]"
 N = TypeVar("N", bound=Node)
+NOT_NULL = "pass over the nulls with WHERE ... IS NOT NULL, or use a time that is never null"
 PROMISE = "PUNCTUATE ON, UNIQUE or CLUSTERED BY"
 
 
@@ -30,6 +30,8 @@ def check(plan: Node) -> Node:
             _check_distinct(node)
         elif isinstance(node, Join) and not node.static:
             _check_join(node)
+        elif isinstance(node, Sort):
+            _check_sort(node)
     return plan
 
 
@@ -129,10 +131,24 @@ def _check_join(node: Join) -> None:
     )
 
 
+def _check_sort(node: Sort) -> None:
+    first, descending, _ = node.keys[0]
+    if first in node.input.closing and not descending:
+        return
+    missing, way_out = "", "the first column of ORDER BY must be a progressing time in ascending order"
+    if first in node.input.nullable:
+        missing, way_out = ": it may be null, and no mark passes null", NOT_NULL
+    elif reason := _reason(node, lambda other: first in other.input.closing and not descending):
+        missing, way_out = f": {reason[0]}", reason[1]
+    raise PlanProblem(
+        f"an endless stream can not be sorted by `{first}`{missing}", hint=way_out, place=node.place
+    )
+
+
 def _reason(node: N, accepted: Callable[[N], bool]) -> tuple[str, str] | None:
     """The first of `REASONS` without which the node would be accepted: what is wrong, and the way out."""
     for change, wrong, way_out in REASONS:
-        changed = bottom_up(node, change)
+        changed = node.with_inputs([bottom_up(child, change) for child in node.inputs])
         if changed != node and accepted(changed):  # type: ignore[arg-type]
             return wrong, way_out
     return None
@@ -147,11 +163,8 @@ def _told(node: Node) -> Node:
 
 
 def _matched(node: Node) -> Node:
-    return (
-        replace(node, kind={"left": "inner", "anti": "semi"}.get(node.kind, node.kind))
-        if isinstance(node, Join)
-        else node
-    )
+    kind = {"left": "inner", "anti": "semi"}.get(node.kind) if isinstance(node, Join) else None
+    return node if kind is None else replace(node, kind=kind)  # type: ignore[call-arg]
 
 
 REASONS: tuple[tuple[Callable[[Node], Node], str, str], ...] = (

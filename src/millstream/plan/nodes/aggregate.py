@@ -50,16 +50,20 @@ class Aggregate(Node):
 
     @property
     def time(self) -> str | None:
-        if self.window is not None:
-            return WINDOW_START
-        return next((name for name, _ in self.groups if name in self.progressing), None)
+        return WINDOW_START if self.window is not None else self.axis
 
     @cached_property
     def progressing(self) -> frozenset[str]:
-        if self.window is not None:
-            moves = self.window.attribute in self.input.progressing
-            return frozenset([WINDOW_START, WINDOW_END] if moves else [])
-        return frozenset() if self.axis is None else frozenset([self.axis])
+        """The ends of the window, and group columns; the windowed column itself gives way to the ends."""
+        if self.window is None:
+            return frozenset(self.moving)
+        moves = self.window.attribute in self.input.progressing
+        own = frozenset(self.moving) - {self.window.attribute}
+        return own | {WINDOW_START, WINDOW_END} if moves else own
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        return self.progressing & set(self.nulls)
 
     @cached_property
     def axis(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -11,15 +11,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from millstream.core.types import Order, columns_text, is_axis, is_hidden
-from millstream.errors import PlanProblem, TypeProblem
+from millstream.errors import Place, PlanProblem, TypeProblem
 from millstream.expressions import compile_expression, monotone
 from millstream.language import place_of, text_of
 from millstream.language.durations import spell
 from millstream.language.types import sql_type
 from millstream.plan.nodes.base import Expression, Node, Unary, column_type
 from millstream.plan.window import DAY, Window
-
-NOT_NULL = "pass over the nulls with WHERE ... IS NOT NULL, or use a time that is never null"
 
 
 @dataclass(frozen=True)
@@ -181,28 +179,12 @@ class Sort(Unary):
 
     input: Node
     keys: tuple[Order, ...]
-
-    def __post_init__(self) -> None:
-        first, descending, _ = self.keys[0]
-        if descending or first not in self.input.progressing:
-            raise PlanProblem(
-                f"an endless stream can not be sorted by `{first}`",
-                hint="the first column of ORDER BY must be a progressing time in ascending order",
-            )
-        if first in self.input.nullable:
-            raise PlanProblem(
-                f"an endless stream can not be sorted by `{first}`: it may be null, and no mark passes null",
-                hint=NOT_NULL,
-            )
+    place: Place | None = field(default=None, compare=False, metadata={"fact": False})
 
     @cached_property
     def progressing(self) -> frozenset[str]:
         """The first key alone: a tuple that waits may break a promise on any other column."""
-        return frozenset([self.keys[0][0]])
-
-    @cached_property
-    def nullable(self) -> frozenset[str]:
-        return frozenset()
+        return self.input.progressing & {self.keys[0].name}
 
     @cached_property
     def punctuated(self) -> frozenset[frozenset[str]]:
