@@ -201,3 +201,12 @@ def test_a_group_whose_sum_overflows_is_one_letter(
         assert letter.stream == "S"
         assert json.loads(str(letter.content)) == content
         assert "does not fit" in letter.reason and "CAST the argument" in letter.reason
+
+
+def test_a_window_may_reach_further_than_the_calendar_in_a_join() -> None:
+    """Only its tuples have to lie within it."""
+    query = """SELECT a.i FROM A [RANGE 4000000 DAYS] AS a LEFT JOIN B [RANGE 4000000 DAYS] AS b ON a.i = b.i,
+    A [RANGE 4000000 DAYS] AS c WHERE a.i = c.i"""
+    result = answer(query)
+    assert sorted(row["i"] for row in result) == [5, 2**31 - 1]
+    assert result.letters == []

@@ -28,15 +28,20 @@ class Band:
     high: int | None
 
     def conditions(self, schema: pa.Schema) -> list[exp.Expr]:
-        """The same as comparisons."""
+        """The same as comparisons. Of times the distance is compared: a time moved so far may lie outside the calendar."""
         parts: list[exp.Expr] = []
         for bound, compare in ((self.low, exp.GTE), (self.high, exp.LTE)):
             if bound is None:
                 continue
-            amount: exp.Expr = exp.Literal.number(bound)
-            if pa.types.is_timestamp(schema.field(self.left).type):
-                amount = exp.Interval(this=exp.Literal.string(str(bound)), unit=exp.Var(this="MICROSECOND"))
-            parts.append(compare(this=column(self.right), expression=exp.Add(this=column(self.left), expression=amount)))
+            kind = schema.field(self.left).type
+            if pa.types.is_integer(kind):
+                end: exp.Expr = exp.Add(this=column(self.left), expression=exp.Literal.number(bound))
+                parts.append(compare(this=column(self.right), expression=end))
+                continue
+            unit = exp.Var(this="DAY" if pa.types.is_date(kind) else "MICROSECOND")
+            length = exp.Interval(this=exp.Literal.string(str(bound)), unit=unit)
+            distance = exp.Sub(this=column(self.right), expression=column(self.left))
+            parts.append(compare(this=distance, expression=length))
         return parts
 
     def __str__(self) -> str:
