@@ -16,7 +16,7 @@ import pytest
 from pyspark import cloudpickle
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem
-from millstream.io import FileSink
+from millstream.io import FileSink, MemorySink
 from millstream.runtime.checkpoint import FORMAT, Checkpoint
 from millstream.runtime.runs import run_spark
 from millstream.session import Session
@@ -298,6 +298,23 @@ def test_damaged_state_never_gives_a_wrong_answer(
     else:
         assert answer(place) == EXPECTED
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_what_can_not_be_sent_to_spark_leaves_no_checkpoint(spark: object, tmp_path: Path) -> None:
+    class Locked(MemorySink):
+        def __getstate__(self) -> dict[str, object]:
+            return {"lock": threading.Lock()}
+
+    (tmp_path / "in.csv").write_text("k\n1\n")
+    made = Session("spark")
+    made.sql(
+        f"CREATE STREAM S (k INT) WITH (path = '{tmp_path}/in.csv'); CREATE SINK Out WITH (path = '{tmp_path}/out');"
+    )
+    made.add_sink("P", Locked("P"))
+    made.sql("INSERT INTO Out SELECT k FROM S; INSERT INTO P SELECT k FROM S;")
+    with pytest.raises(SetupProblem, match="sink P can not be sent to processes of Spark"):
+        made.run(checkpoint=f"{tmp_path}/checkpoint")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
 @pytest.mark.parametrize(

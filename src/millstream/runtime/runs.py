@@ -116,6 +116,7 @@ def _run_spark(
     from millstream.runtime.spark.failures import check_place
     from millstream.runtime.spark.run import Progress, run_program
     from millstream.runtime.spark.session import get_session
+    from millstream.runtime.spark.wire import Shipment
 
     if stop is not None and stop.is_set():
         return Status(stopped=True)
@@ -136,14 +137,9 @@ def _run_spark(
     if checkpoint is not None:
         buckets = checkpoint.buckets(buckets, cores)
         stages = checkpoint.stages(stages, graph.stages)
-        checkpoint.keep(buckets, stages)
-        for sink in launch.sinks:
-            if isinstance(sink, FileSink):
-                sink.begin()  # before any task writes there: a crash must find its own directory again
     buckets = buckets or cores
     own = scratch.directory("run")
     spool = (None if checkpoint is None else checkpoint.spool) or own
-    os.makedirs(spool, exist_ok=True)
     limits = Limits(
         settings.get("source.max_bytes_per_batch") or BYTES_PER_CORE * cores, settings.get("source.max_tuples_per_batch") or None
     )
@@ -162,6 +158,13 @@ def _run_spark(
         Execution.of(settings),
         stages,
     )
+    if checkpoint is not None:
+        Shipment.pack(program, "")  # a program that does not pickle is refused before anything is written
+        checkpoint.keep(buckets, stages)
+        for sink in launch.sinks:
+            if isinstance(sink, FileSink):
+                sink.begin()  # before any task writes there: a crash must find its own directory again
+    os.makedirs(spool, exist_ok=True)
     if control.directory is not None:
         control.say(f"{counted(stages, 'stage')}: the queries need {graph.stages}, and one that comes later can use up to {stages}")
     changing = Changing(launch, program, host, control, None if checkpoint is None else os.path.join(spool, LOG))
