@@ -95,7 +95,8 @@ def test_a_silent_stream_is_named_while_the_run_waits(command: Command) -> None:
         (
             False,
             {"Ask": (1, 7), "Bid": (1000, 2_000_000)},
-            "with micro-batch 41, which began at {} and was cut off; unread: 1 file of Ask (7 B) and 1,000 files of Bid (2 MB)",
+            "with micro-batch 41, which began at {} and was cut off; "
+            "unread: 1 file of Ask (7 B) and 1,000 files of Bid (2 MB)",
         ),
     ],
 )

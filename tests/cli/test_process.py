@@ -30,7 +30,7 @@ def test_version_and_help(command: Command) -> None:
 
 def test_an_interrupt_finds_next_to_nothing_imported() -> None:
     """Python's own handler shows a traceback, so it is put aside before anything that takes time."""
-    code = "import sys; before = set(sys.modules); import millstream.__main__; print(sorted(set(sys.modules) - before))"
+    code = "import sys; before = set(sys.modules)\nimport millstream.__main__\nprint(sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(SOURCE)},

@@ -308,7 +308,8 @@ def test_what_can_not_be_sent_to_spark_leaves_no_checkpoint(spark: object, tmp_p
     (tmp_path / "in.csv").write_text("k\n1\n")
     made = Session("spark")
     made.sql(
-        f"CREATE STREAM S (k INT) WITH (path = '{tmp_path}/in.csv'); CREATE SINK Out WITH (path = '{tmp_path}/out');"
+        f"CREATE STREAM S (k INT) WITH (path = '{tmp_path}/in.csv');"
+        f"CREATE SINK Out WITH (path = '{tmp_path}/out');"
     )
     made.add_sink("P", Locked("P"))
     made.sql("INSERT INTO Out SELECT k FROM S; INSERT INTO P SELECT k FROM S;")

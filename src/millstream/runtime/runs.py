@@ -250,7 +250,7 @@ class Resumed:
 
 
 def resumed(launch: Launch) -> Resumed | None:
-    """The end of an earlier life, as the checkpoint tells it; None where there was none, or no file to read."""
+    """The end of an earlier life by the checkpoint; None where there was none, or no file to read."""
     checkpoint = launch.checkpoint
     if checkpoint is None or checkpoint.spool is None or checkpoint.last < 0:
         return None
