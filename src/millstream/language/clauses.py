@@ -54,7 +54,10 @@ class ClauseParser(PromiseParser):
         place, found = self.place(), self.found()
         if not self.at_word():
             raise unexpected(found, place, "a type")
+        begin = self._index
         kind = self._parse_types(schema=True)
+        if any(token.text.upper() == "WITHOUT" for token in self._tokens[begin : self._index]):
+            kind = exp.DataType(this=exp.DType.TIMESTAMPNTZ)  # sqlglot passes over WITHOUT TIME ZONE
         if not isinstance(kind, exp.DataType):
             raise unknown_type(found or "", place)
         return arrow_type(kind, place)

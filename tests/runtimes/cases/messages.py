@@ -263,6 +263,7 @@ TYPES = [
     stream("t CHAR(3)", "`CHAR(3)`", "write STRING", at="CHAR"),
     stream("t STRING(3)", "`STRING(3)`", "write STRING", at="STRING"),
     stream("t TIMESTAMP_NTZ", "`TIMESTAMP_NTZ`", "write TIMESTAMP:", at="TIMESTAMP_NTZ"),
+    stream("t TIMESTAMP WITHOUT TIME ZONE", "`TIMESTAMP_NTZ`", "write TIMESTAMP:", at="TIMESTAMP"),
     stream("t TIMESTAMP(3)", "`TIMESTAMP(3)`", "write TIMESTAMP,", at="TIMESTAMP(3)"),
     stream("t TIMESTAMP_LTZ(3)", "`TIMESTAMP_LTZ(3)`", "write TIMESTAMP,", at="TIMESTAMP_LTZ"),
     query("SELECT CAST(n AS UUID) FROM A", "the type UUID is not supported", "write STRING", at="n AS"),
