@@ -138,6 +138,18 @@ def test_dead_letters_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [file.name for file in (tmp_path / "letters").iterdir()] == ["S.jsonl"]
 
 
+def test_the_last_dead_letters_of_a_stream_without_end_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.session.session.LETTERS", 10)
+    late = batch((0, 50), *((k, 0) for k in range(1, 31)))
+    for ended, kept in ((False, 10), (True, 30)):
+        session = ms.Session("local")
+        with session.add_stream(
+            "S", ms.ListSource("S", SCHEMA, [late], ended=ended), time="ts"
+        ).start() as query:
+            until(lambda query=query: query.metrics().letters == {"late": 30})  # type: ignore[misc]
+            assert [letter.line for letter in query.letters] == list(range(32 - kept, 32))
+
+
 @pytest.mark.slow
 def test_on_spark_two_queries_in_one_session(spark: object) -> None:
     session = ms.Session("spark", "local[2]")

@@ -114,8 +114,8 @@ class Query(Pictured):
 
     @property
     def letters(self) -> list[DeadLetter]:
-        """The dead letters so far, unless `dead_letters.path` sends them to files."""
-        return list(self._letters.letters)
+        """Dead letters, unless `dead_letters.path` sends them to files. Without an end the last 100,000."""
+        return self._letters.letters
 
     def explain(self, form: str = "logical") -> Plan:
         """The plan of what runs now as `logical`, `graph` or `spark`."""

@@ -34,7 +34,7 @@ from millstream.runtime.runs import run_local, run_spark
 from millstream.runtime.status import Status
 from millstream.session.given import declared, given_sink, given_source, owner_of
 from millstream.session.handle import StreamHandle, plain
-from millstream.session.letters import LetterList
+from millstream.session.letters import LETTERS, LetterList
 from millstream.session.query import Plan, Query
 from millstream.session.rows import Rows, columns_of, need_text, quoted, taken, to_batch
 
@@ -245,7 +245,8 @@ class Session:
         insert = bind_answer(query, SinkEntry("answer", {}, None, sink), self.pipeline.catalog)
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings.copy(), [insert])
         launch = self._launched(alone, checkpoint)
-        letters = LetterList()
+        ending = all(source.bounded for source in launch.sources.values())
+        letters = LetterList(None if ending else LETTERS)
         if not self.pipeline.settings.get("dead_letters.path"):
             launch.letters = letters  # type: ignore[assignment]
 
