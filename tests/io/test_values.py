@@ -66,6 +66,7 @@ def test_timestamps_of_many_forms_in_one_column() -> None:
         ("yes", pa.bool_(), "is not a BOOLEAN"),
         ("0x10", pa.int32(), "is not an INT"),
         ("0X10", pa.int64(), "is not a BIGINT"),
+        ("0x10", pa.duration("us"), "is not an INTERVAL"),
         ("1e999", pa.float64(), "is out of range for DOUBLE"),
         ("-1e39", pa.float32(), "is out of range for FLOAT"),
         ("0000-12-31", pa.date32(), "lies outside the years 1 to 9999"),

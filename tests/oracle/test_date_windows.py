@@ -85,6 +85,23 @@ QUERIES = [
         AND {near("y.ts", "z.ts", -24, 24)} AND (x.d IS NULL OR {near(MIDNIGHT, "z.ts", -24, 24)})""",
     ),
     (
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN B AS y ON y.ts BETWEEN x.d AND x.d + INTERVAL 30 HOURS",
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN B AS y ON {near(MIDNIGHT, 'y.ts', 0, 30)}",
+    ),
+    (
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN B AS y ON y.ts >= x.d - 1 AND y.ts < x.d + 2",
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN B AS y ON y.ts >= {MIDNIGHT} - INTERVAL 1 DAY AND y.ts < {MIDNIGHT} + INTERVAL 2 DAY",
+    ),
+    (
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN (SELECT i, date_trunc('day', ts) AS t FROM B) AS y ON y.t = x.d",
+        f"SELECT x.d, y.i FROM {DAILY} AS x JOIN B AS y ON date_trunc('day', y.ts) = {MIDNIGHT}",
+    ),
+    (
+        f"SELECT y.i, x.n FROM B AS y LEFT JOIN {DAILY} AS x ON x.d >= y.ts AND x.d < y.ts + INTERVAL 2 DAYS",
+        f"""SELECT y.i, x.n FROM B AS y LEFT JOIN {DAILY} AS x
+        ON {MIDNIGHT} >= y.ts AND {MIDNIGHT} < y.ts + INTERVAL 2 DAY""",
+    ),
+    (
         f"""SELECT count(*) AS n FROM
         (SELECT x.d, y.i FROM {DAILY} [RANGE 1 DAY] AS x JOIN B [RANGE 0 SECONDS] AS y ON y.i >= 0) [RANGE 1 DAY]""",
         f"""SELECT count(*), w, w + INTERVAL 1 DAY FROM (SELECT date_trunc('day', greatest({MIDNIGHT}, y.ts)) AS w

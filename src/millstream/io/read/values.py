@@ -73,7 +73,7 @@ def _halve(texts: pa.Array, kind: pa.DataType, offset: int, bad: Bad) -> list[pa
 def _kernel(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """The judge: what this accepts is a value."""
     if pa.types.is_duration(kind):
-        return pc.cast(texts, pa.int64()).cast(kind)
+        return _kernel(texts, pa.int64()).cast(kind)
     if pa.types.is_timestamp(kind):
         return _dated(pc.cast(texts, TIMESTAMP).cast(kind))
     if pa.types.is_date(kind):

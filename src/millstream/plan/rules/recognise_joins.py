@@ -9,13 +9,13 @@ from typing import TypeAlias
 import pyarrow as pa
 from sqlglot import exp
 
-from millstream.core.types import INTERVAL, is_axis
+from millstream.core.types import INTERVAL, TIMESTAMP, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
 from millstream.plan.bands import implied_bands, merged_bands
 from millstream.plan.nodes import Band, Join, Node
-from millstream.plan.rules.transform import bottom_up, columns_of, with_column
+from millstream.plan.rules.transform import bottom_up, columns_of, substitute, with_column
 from millstream.plan.scope import column
 
 # op, mirrored: `left op right` seen from the other side
@@ -33,6 +33,7 @@ def _change(node: Node, *, implied: bool, windowed: bool) -> Node:
     keys, bands, rest = list(node.keys), list(node.bands), []
     derived: dict[exp.Expr, str] = {}
     for part in _split(node.condition, node.pair_schema):
+        part = _at_midnight(part, node.pair_schema)
         band = _band(part, node)
         if band is None and implied:
             node, band = _derived(part, node, derived)
@@ -75,6 +76,31 @@ def _split(condition: tuple[exp.Expr, ...], schema: pa.Schema) -> list[exp.Expr]
             parts.append(exp.GTE(this=part.this.copy(), expression=ends[0].copy()))
             parts.append(exp.LTE(this=part.this.copy(), expression=ends[1].copy()))
     return parts
+
+
+def _at_midnight(part: exp.Expr, schema: pa.Schema) -> exp.Expr:
+    """A comparison of timestamps, in which each date beside them is cast to its midnight."""
+    dates = {name for name in columns_of(part) if pa.types.is_date(schema.field(name).type)}
+    if not dates or type(part) not in MIRRORED:
+        return part
+    sides = [part.this, part.expression]
+    kinds = [compile_expression(side, schema).type for side in sides]
+    if TIMESTAMP not in kinds:
+        return part
+    made = substitute(part, {name: _midnight(column(name)) for name in dates})
+    try:
+        compile_expression(made, schema)
+    except MillstreamError:  # a date may have been moved by a number of days
+        copies = [side.copy() for side in sides]
+        one, other = (
+            _midnight(side) if kind == pa.date32() else side for side, kind in zip(copies, kinds, strict=True)
+        )
+        return type(part)(this=one, expression=other)
+    return made
+
+
+def _midnight(date: exp.Expr) -> exp.Expr:
+    return exp.cast(date, "timestamp", dialect="spark")
 
 
 def _ends(part: exp.Between, schema: pa.Schema) -> tuple[exp.Expr, exp.Expr] | None:
