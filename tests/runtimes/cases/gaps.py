@@ -85,6 +85,27 @@ CASES = [
         "an endless stream can not be sorted by `v`",
     ),
     refused(
+        "null_for_ever",
+        "GROUP BY, DISTINCT and ORDER BY a time that may be null",
+        "INSERT INTO Out SELECT B.ts, count(*) AS n FROM A [NOW] LEFT JOIN B [NOW] ON A.k = B.k GROUP BY B.ts;",
+        "may be null, and no mark passes null",
+    ),
+    refused(
+        "window_above_a_sort",
+        "a window above ORDER BY on another time",
+        "INSERT INTO Out SELECT count(*) AS n FROM"
+        " (SELECT ts, ts + INTERVAL 1 SECOND AS t2 FROM A ORDER BY t2) [RANGE 1 MINUTE];",
+        "ORDER BY in a sub-query keeps no promise but the progress of its first column",
+    ),
+    refused(
+        "window_above_a_left_join",
+        "a window above LEFT JOIN on a time that ON does not compare",
+        "INSERT INTO Out SELECT count(*) AS n FROM (SELECT A.ts AS ts FROM"
+        " (SELECT k, ts, date_trunc('minute', ts) AS t2 FROM A) AS A LEFT JOIN B ON A.k = B.k"
+        " AND B.ts BETWEEN A.t2 AND A.t2 + INTERVAL 1 MINUTE) [RANGE 1 MINUTE, WA ts];",
+        "windows over `ts` would never close: it is not a progressing column",
+    ),
+    refused(
         "rows_in_a_join",
         "ROWS on the input of a join",
         "INSERT INTO Out SELECT v, w FROM A [ROWS 3], B [ROWS 3] WHERE A.k = B.k;",
