@@ -1,4 +1,4 @@
-"""A file that can not be read: the run stops with advice that works, or one letter stands for what is lost."""
+"""A file that cannot be read: the run stops with advice that works, or a letter stands for it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def truncated_gzip(path: Path) -> None:
 
 def broken_group(path: Path) -> None:
     """Four row groups, of which the third does not decompress."""
-    pq.write_table(pa.table({"a": range(ROWS)}), path, row_group_size=ROWS // 4, compression="zstd", use_dictionary=False)
+    pq.write_table(
+        pa.table({"a": range(ROWS)}), path, row_group_size=ROWS // 4, compression="zstd", use_dictionary=False
+    )
     with pq.ParquetFile(path) as file:
         column = file.metadata.row_group(2).column(0)
         at, size = column.data_page_offset, column.total_compressed_size
@@ -77,7 +79,9 @@ FORMATS = {"t.csv.gz": "csv", "h.csv": "csv", "z.jsonl.gz": "jsonl"}
 
 
 @pytest.fixture(params=MAKERS)
-def bad(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, str, int | None, dict[str, str]]]:
+def bad(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[Path, str, int | None, dict[str, str]]]:
     make, reason, rows = MAKERS[request.param]
     make(tmp_path / request.param)
     yield tmp_path / request.param, reason, rows, {"format": FORMATS.get(request.param, "parquet")}
@@ -88,7 +92,9 @@ def good(folder: Path, name: str, *values: int) -> None:
     if name.endswith(".parquet"):
         pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), folder / name)
     else:
-        (folder / name).write_text("a\n" + text if "csv" in name else "".join(f'{{"a": {value}}}\n' for value in values))
+        (folder / name).write_text(
+            "a\n" + text if "csv" in name else "".join(f'{{"a": {value}}}\n' for value in values)
+        )
 
 
 def test_one_letter_stands_for_what_is_lost(bad: tuple[Path, str, int | None, dict[str, str]]) -> None:
@@ -101,8 +107,16 @@ def test_one_letter_stands_for_what_is_lost(bad: tuple[Path, str, int | None, di
     results = [answer(found, units, size) for size in (7, 1000, 1 << 16)]
     first = results[0]
     (letter,) = first.letters
-    assert (letter.stream, letter.kind, letter.file, letter.line, letter.content) == ("S", "broken", str(path), None, None)
-    assert first.table.num_rows == len(first.rows) and all(result.letters == first.letters for result in results)
+    assert (letter.stream, letter.kind, letter.file, letter.line, letter.content) == (
+        "S",
+        "broken",
+        str(path),
+        None,
+        None,
+    )
+    assert first.table.num_rows == len(first.rows) and all(
+        result.letters == first.letters for result in results
+    )
     assert re.search(reason, letter.reason)
     values = [row[0] for row in first.rows]
     assert values[0] == values[-1] == -1 and values[1:-1] == list(range(len(values) - 2))
@@ -127,9 +141,13 @@ def test_a_replay_makes_the_same_letter(bad: tuple[Path, str, int | None, dict[s
     assert (after.letters, after.rows) == (before.letters, before.rows)
 
 
-def test_a_file_is_judged_once_however_often_the_source_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_judged_once_however_often_the_source_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged: list[str] = []
-    monkeypatch.setattr(files, "judge", lambda owner, reader, path, stretch: judged.append(path) or {"sound": True})
+    monkeypatch.setattr(
+        files, "judge", lambda owner, reader, path, stretch: judged.append(path) or {"sound": True}
+    )
     good(tmp_path, "a.csv", 1)
     found = source(tmp_path)
     for _ in range(3):
@@ -200,7 +218,9 @@ def test_a_rest_that_is_gone_is_a_letter(tmp_path: Path) -> None:
     two = found.latest(one, None)
     rest = answer(found, found.units(one, two))
     assert len(first.rows) == ROWS // 4 and rest.rows == [(-1,)] and found.finished(two)
-    assert [letter.reason.partition(":")[0] for letter in rest.letters] == [f"can not read the rest of {tmp_path}/g.parquet"]
+    assert [letter.reason.partition(":")[0] for letter in rest.letters] == [
+        f"can not read the rest of {tmp_path}/g.parquet"
+    ]
     with pytest.raises(SourceProblem, match="can not read the rest"):
         source(tmp_path, "stop").latest(one, None)
 
@@ -222,5 +242,11 @@ def test_a_run_goes_on_behind_a_bad_file(tmp_path: Path) -> None:
         INSERT INTO Out SELECT a FROM S;
     """)
     status = run_local(Launch.prepare(pipeline))
-    (letter,) = [json.loads(line) for line in (tmp_path / "out_dead_letters" / "S.jsonl").read_text().splitlines()]
-    assert (status.tuples_out, status.letters, letter["file"]) == (3, {"broken": 1}, str(tmp_path / "in" / "b.csv"))
+    (letter,) = [
+        json.loads(line) for line in (tmp_path / "out_dead_letters" / "S.jsonl").read_text().splitlines()
+    ]
+    assert (status.tuples_out, status.letters, letter["file"]) == (
+        3,
+        {"broken": 1},
+        str(tmp_path / "in" / "b.csv"),
+    )

@@ -70,7 +70,9 @@ def test_the_mark_is_behind_the_last_stretch_of_the_last_file(tmp_path: Path) ->
     while not read.finished(positions[-1]):
         positions.append(json.loads(json.dumps(read.latest(positions[-1], None))))
     units = read.units(positions[0], positions[-1])
-    assert len(units) > 3 and [unit.detail["marks"]["ts"] for unit in units] == [None] * (len(units) - 1) + [5]
+    assert len(units) > 3 and [unit.detail["marks"]["ts"] for unit in units] == [None] * (len(units) - 1) + [
+        5
+    ]
 
 
 def test_only_committed_epochs_of_a_watched_sink_are_read(tmp_path: Path) -> None:
@@ -82,7 +84,11 @@ def test_only_committed_epochs_of_a_watched_sink_are_read(tmp_path: Path) -> Non
     watched = source(path, watch="true")
     position = watched.latest(watched.initial(), None)
     assert files_of(position) == ["mine.jsonl", "part-0-00000000.jsonl"]
-    assert files_of(source(path).latest(source(path).initial(), None)) == ["mine.jsonl", "part-0-00000001.jsonl", "part-0-00000000.jsonl"]
+    assert files_of(source(path).latest(source(path).initial(), None)) == [
+        "mine.jsonl",
+        "part-0-00000001.jsonl",
+        "part-0-00000000.jsonl",
+    ]
     sink.staging.record(["part-0-00000001.jsonl"], {"marks": {"ts": 7}})
     again = source(path, watch="true")
     assert files_of(again.latest(position, None))[-1] == "part-0-00000001.jsonl"
@@ -130,7 +136,10 @@ def test_what_somebody_has_removed_is_passed_over(tmp_path: Path) -> None:
     epoch(sink, 0, "01", 1)
     epoch(sink, 1, "01", 2)
     (path / "part-1-00000000.jsonl").unlink()
-    assert [(name, marks["ts"]) for name, marks in listed(path)][:2] == [("part-0-00000000.jsonl", 1), ("part-0-00000001.jsonl", None)]
+    assert [(name, marks["ts"]) for name, marks in listed(path)][:2] == [
+        ("part-0-00000000.jsonl", 1),
+        ("part-0-00000001.jsonl", None),
+    ]
 
 
 def test_runs_that_share_a_directory_hold_each_other_back(tmp_path: Path) -> None:

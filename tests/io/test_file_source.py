@@ -44,7 +44,11 @@ def test_positions_limit_replay_and_late_files(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", 1)  # sorts before what was taken
     second = source.latest(first, 1)
     third = source.latest(second, None)
-    assert files_of(second)[-1] == "a.csv" and files_of(third) == ["b.csv", "c.csv", "a.csv", "d.csv"] and source.finished(third)
+    assert (
+        files_of(second)[-1] == "a.csv"
+        and files_of(third) == ["b.csv", "c.csv", "a.csv", "d.csv"]
+        and source.finished(third)
+    )
     assert [(u.number, os.path.basename(u.detail["file"])) for u in source.units(first, third)] == [(2, "a.csv"), (3, "d.csv")]
     assert source.latest(third, None) == third and source.units(third, third) == []
     unit = source.units(first, second)[0]
@@ -58,7 +62,12 @@ def test_units_of_an_older_checkpoint_are_read(tmp_path: Path) -> None:
     source = open_source("S", A, {"path": str(tmp_path)}, None)
     old = {"count": 2, "files": ["a.csv", ["b.csv", 0, 6, 8, 1, 4, 0]]}
     whole, part = source.units(source.initial(), old)
-    assert [row["a"] for unit in (whole, part) for reading in source.read(unit, 9) for row in reading.batch.to_pylist()] == [1, 2, 3, 1, 2]
+    assert [
+        row["a"]
+        for unit in (whole, part)
+        for reading in source.read(unit, 9)
+        for row in reading.batch.to_pylist()
+    ] == [1, 2, 3, 1, 2]
     assert source.arrived(whole) == (tmp_path / "a.csv").stat().st_ctime_ns // 1000
     assert not source.finished(old) and source.finished({"count": 1, "files": ["a.csv", "b.csv"]})
 

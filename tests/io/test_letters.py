@@ -60,7 +60,11 @@ def test_a_letter_names_its_run(tmp_path: Path) -> None:
     for run in ("monday", "tuesday"):
         LetterBox(str(tmp_path), run).put([BROKEN])
         LetterBox(str(tmp_path), run).deliver(0, [LATE])
-    letters = [json.loads(line) for file in sorted(tmp_path.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    letters = [
+        json.loads(line)
+        for file in sorted(tmp_path.glob("*.jsonl"))
+        for line in file.read_text().splitlines()
+    ]
     assert sorted((letter["kind"], letter["run"]) for letter in letters) == [
         ("broken", "monday"), ("broken", "tuesday"), ("late", "monday"), ("late", "tuesday"),
     ]  # fmt: skip

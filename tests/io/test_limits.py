@@ -60,7 +60,11 @@ def test_a_micro_batch_takes_files_up_to_so_many_bytes_and_one_however_large(tmp
     for name in "abcde":
         (data / f"{name}.csv.gz").write_bytes(b"x" * (100 if name != "c" else 1000))
     source = hosted(data, A, tmp_path / "log", bytes=250)
-    assert [files_of(p) for p in steps(source)[1:]] == [["a.csv.gz", "b.csv.gz"], ["c.csv.gz"], ["d.csv.gz", "e.csv.gz"]]
+    assert [files_of(p) for p in steps(source)[1:]] == [
+        ["a.csv.gz", "b.csv.gz"],
+        ["c.csv.gz"],
+        ["d.csv.gz", "e.csv.gz"],
+    ]
     assert [files_of(p) for p in steps(source, 1)[1:]] == [[f"{name}.csv.gz"] for name in "abcde"]
 
 
@@ -71,7 +75,9 @@ def test_a_position_costs_what_it_took_and_not_the_past(tmp_path: Path) -> None:
         csv(data / f"{number:03d}.csv", 1)
     source = hosted(data, AB, tmp_path / "log")
     positions = steps(source, 10)
-    assert max(len(json.dumps(position)) for position in positions) < 600  # ten names, each with the time of its arrival
+    assert (
+        max(len(json.dumps(position)) for position in positions) < 600
+    )  # ten names, each with the time of its arrival
     assert taken(source, positions).table.num_rows == 300
     csv(data / "000-early.csv", 1)  # sorts before nearly all
     again = pickle.loads(pickle.dumps(source))
@@ -91,7 +97,11 @@ def test_a_replay_and_a_setback_take_the_same_files(tmp_path: Path) -> None:
     assert [u.number for u in fresh.units(source.initial(), three)] == list(range(6))
     # Spark went back to an older offset: what came later is taken anew.
     other = fresh.latest(one, 3)
-    assert (other["count"], other["before"], files_of(other)) == (5, two["before"], ["2.csv", "3.csv", "4.csv"])
+    assert (other["count"], other["before"], files_of(other)) == (
+        5,
+        two["before"],
+        ["2.csv", "3.csv", "4.csv"],
+    )
     assert pickle.loads(pickle.dumps(source)).latest(one, 2) == two
 
 
@@ -103,7 +113,11 @@ def test_half_a_line_in_the_log_is_no_line(tmp_path: Path) -> None:
     source = hosted(data, AB, log)
     positions = steps(source, 1)
     text = (log / "taken.jsonl").read_text()
-    assert [json.loads(line)[0] for line in text.splitlines()] == ["0.csv", "1.csv", "2.csv"]  # the last is in the position
+    assert [json.loads(line)[0] for line in text.splitlines()] == [
+        "0.csv",
+        "1.csv",
+        "2.csv",
+    ]  # the last is in the position
     (log / "taken.jsonl").write_text(text[:-4])
     again = pickle.loads(pickle.dumps(source))
     assert again.latest(positions[3], 1) == positions[4]

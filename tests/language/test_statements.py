@@ -70,12 +70,24 @@ def test_a_stream_with_every_clause():
         ("", Timestamp("latent"), Ets()),
         ("TIMESTAMP LATENT", Timestamp("latent"), Ets()),
         ("timestamp by TS ordered", Timestamp("external", "ts", "ordered"), Ets()),
-        ("TIMESTAMP BY ts AHEAD 5 MINUTES", Timestamp("external", "ts", "punctuated", ahead=300_000_000), Ets()),
+        (
+            "TIMESTAMP BY ts AHEAD 5 MINUTES",
+            Timestamp("external", "ts", "punctuated", ahead=300_000_000),
+            Ets(),
+        ),
         ("TIMESTAMP BY ts ORDERED ahead 0s", Timestamp("external", "ts", ahead=0), Ets()),
-        ("TIMESTAMP BY ts SLACK 1 MS AHEAD NONE", Timestamp("external", "ts", "slack", 1000, NO_LIMIT), Ets()),
+        (
+            "TIMESTAMP BY ts SLACK 1 MS AHEAD NONE",
+            Timestamp("external", "ts", "slack", 1000, NO_LIMIT),
+            Ets(),
+        ),
         ("TIMESTAMP BY ts", Timestamp("external", "ts", "punctuated"), Ets()),
         ("TIMESTAMP INTERNAL AS ts ETS NONE", Timestamp("internal", "ts"), Ets("none")),
-        ("ETS EVERY 100 MS SKEW 1.5 sec TIMESTAMP BY ts", Timestamp("external", "ts", "punctuated"), Ets("every", 100_000, 1_500_000)),
+        (
+            "ETS EVERY 100 MS SKEW 1.5 sec TIMESTAMP BY ts",
+            Timestamp("external", "ts", "punctuated"),
+            Ets("every", 100_000, 1_500_000),
+        ),
         ("WITH (a = 1) ETS ON DEMAND TIMESTAMP LATENT", Timestamp("latent"), Ets("on-demand")),
     ],
 )

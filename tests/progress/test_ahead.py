@@ -1,4 +1,4 @@
-"""A tuple too far after its arrival becomes a letter, moves no mark and closes nothing; how far is allowed depends on the source."""
+"""A tuple too far after its arrival becomes a letter, moves no mark and closes nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ UNITS = st.integers(1, 6)
 ARRIVALS = st.lists(st.integers(0, 12), min_size=6, max_size=6)
 
 
-def reference(rows: list[tuple[int, Any, str, datetime | None]], arrived: list[datetime]) -> tuple[list[Any], list[tuple[str, int]]]:
+def reference(
+    rows: list[tuple[int, Any, str, datetime | None]], arrived: list[datetime]
+) -> tuple[list[Any], list[tuple[str, int]]]:
     """The tuples that are good, and the numbers of the others with the reason."""
     mark = datetime.min.replace(tzinfo=UTC)
     closed: set[Any] = set()
@@ -83,8 +85,13 @@ def microseconds(moment: datetime) -> int:
 
 @pytest.mark.parametrize("hosted", [False, True], ids=["one process", "hosted"])
 @given(ROWS, st.integers(1, 5), UNITS, ARRIVALS, st.integers(0, 99))
-def test_tuples_ahead(hosted: bool, drawn: list[Any], batch: int, files: int, seconds: list[int], seed: int) -> None:
-    rows = [(number, k, kind, None if second is None else at(second)) for number, (k, kind, second) in enumerate(drawn)]
+def test_tuples_ahead(
+    hosted: bool, drawn: list[Any], batch: int, files: int, seconds: list[int], seed: int
+) -> None:
+    rows = [
+        (number, k, kind, None if second is None else at(second))
+        for number, (k, kind, second) in enumerate(drawn)
+    ]
     size = -(-len(rows) // files) or 1
     kept, letters = reference(rows, [at(seconds[number // size]) for number in range(len(rows))])
     pipeline = Pipeline()
@@ -93,34 +100,52 @@ def test_tuples_ahead(hosted: bool, drawn: list[Any], batch: int, files: int, se
     with patch.object(ListSource, "arrived", lambda source, unit: arrivals[unit.number]):
         if hosted:
             chance, watch = random.Random(seed), Watch()
-            result = run_hosted(pipeline, {"S": rows}, buckets=2, chance=chance, watch=watch, batch=batch, files={"S": files})
+            result = run_hosted(
+                pipeline, {"S": rows}, buckets=2, chance=chance, watch=watch, batch=batch, files={"S": files}
+            )
         else:
             result = run(pipeline, {"S": rows}, runtime="local", batch=batch, files={"S": files})
     assert_same(result.rows("Kept"), [{"number": n, "k": k, "ts": ts} for n, k, ts in kept])
-    found = sorted((letter.kind, int((letter.content or "").split('"number": ')[1].split(",")[0])) for letter in result.letters)
+    found = sorted(
+        (letter.kind, int((letter.content or "").split('"number": ')[1].split(",")[0]))
+        for letter in result.letters
+    )
     assert found == sorted(letters)
     counts: dict[Any, int] = {}
     for _, k, ts in kept:
         start = ts - timedelta(seconds=ts.second % 4)
         counts[k, start] = counts.get((k, start), 0) + 1
-    windows = [{"k": k, "n": n, "window_start": start, "window_end": start + timedelta(seconds=4)} for (k, start), n in counts.items()]
+    windows = [
+        {"k": k, "n": n, "window_start": start, "window_end": start + timedelta(seconds=4)}
+        for (k, start), n in counts.items()
+    ]
     assert_same(result.rows("Counts"), windows)
 
 
 def test_the_edge_is_allowed() -> None:
-    live = Live("CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED AHEAD 5 SECONDS;", "SELECT k FROM A", now=100)
+    live = Live(
+        "CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED AHEAD 5 SECONDS;",
+        "SELECT k FROM A",
+        now=100,
+    )
     live.push("A", (1, 105), (2, 105.000001), (3, 105))
     assert [row["k"] for row in live.settle()] == [1, 3]
     (letter,) = live.letters
     assert (letter.kind, letter.line, letter.punctuation) == ("ahead", 2, None)
     assert letter.reason == "`ts` lies more than 5 SECONDS after the time at which the tuple arrived"
     live.push("A", (4, 109))
-    assert [row["k"] for row in live.settle(after=4)] == [1, 3, 4]  # measured from the arrival, not from the stream's own time
+    assert [row["k"] for row in live.settle(after=4)] == [
+        1,
+        3,
+        4,
+    ]  # measured from the arrival, not from the stream's own time
 
 
 def of(clause: str) -> Stream:
     pipeline = Pipeline()
-    pipeline.add_text(f"CREATE STREAM S (ts TIMESTAMP) TIMESTAMP BY ts ORDERED {clause} WITH (connector = 'rate')")
+    pipeline.add_text(
+        f"CREATE STREAM S (ts TIMESTAMP) TIMESTAMP BY ts ORDERED {clause} WITH (connector = 'rate')"
+    )
     stream = pipeline.catalog.relations.need("S")
     assert isinstance(stream, Stream)
     return stream
@@ -140,12 +165,18 @@ def test_the_default_is_a_day_where_a_stream_has_no_end(tmp_path: Path) -> None:
         assert distance(of(""), source, by_clock=True) == expected
         assert distance(of(""), source, by_clock=False) is None
         assert distance(of("AHEAD NONE"), source, by_clock=True) is None
-        assert distance(of("AHEAD 2 s"), source, by_clock=True) == distance(of("AHEAD 2 s"), source, by_clock=False) == 2_000_000
+        assert (
+            distance(of("AHEAD 2 s"), source, by_clock=True)
+            == distance(of("AHEAD 2 s"), source, by_clock=False)
+            == 2_000_000
+        )
 
 
 def test_a_stamped_stream_takes_no_limit() -> None:
     with pytest.raises(SyntaxProblem, match="AHEAD"):
-        Pipeline().add_text("CREATE STREAM S (k INT) TIMESTAMP INTERNAL AS ts AHEAD 1 DAY WITH (connector = 'rate')")
+        Pipeline().add_text(
+            "CREATE STREAM S (k INT) TIMESTAMP INTERNAL AS ts AHEAD 1 DAY WITH (connector = 'rate')"
+        )
 
 
 def test_the_arrival_of_a_file_is_recorded_when_it_is_taken(tmp_path: Path) -> None:
@@ -169,7 +200,8 @@ def watched(folder: Path, rows: list[datetime], clause: str = "") -> Launch:
     (folder / "in" / "a.csv").write_text("ts\n" + "".join(f"{row:%Y-%m-%dT%H:%M:%S.%fZ}\n" for row in rows))
     pipeline = Pipeline()
     pipeline.add_text(f"""
-        CREATE STREAM S (ts TIMESTAMP) TIMESTAMP BY ts SLACK 9 DAYS {clause} WITH (path = '{folder}/in', watch = true);
+        CREATE STREAM S (ts TIMESTAMP) TIMESTAMP BY ts SLACK 9 DAYS {clause}
+          WITH (path = '{folder}/in', watch = true);
         CREATE SINK Out WITH (path = '{folder}/out', format = 'jsonl');
         INSERT INTO Out SELECT ts FROM S;
     """)
@@ -189,25 +221,35 @@ class Enough:
 
 def test_times_of_another_zone_are_told_once(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    launch = watched(tmp_path, [now + timedelta(hours=2 * (number % 5 < 3)) for number in range(1200)], "AHEAD 1 HOUR")
+    launch = watched(
+        tmp_path, [now + timedelta(hours=2 * (number % 5 < 3)) for number in range(1200)], "AHEAD 1 HOUR"
+    )
     status = run_local(launch, stop=Enough(5))  # type: ignore[arg-type]
     assert status.letters == {"ahead": 720}
     (line,) = status.remarks
-    assert line.startswith("stream S: 720 of the first 1,200 tuples lie too far after their arrival") and "time zone" in line
+    assert (
+        line.startswith("stream S: 720 of the first 1,200 tuples lie too far after their arrival")
+        and "time zone" in line
+    )
 
 
 def test_a_clock_that_is_moved_by_hand_sets_no_limit(tmp_path: Path) -> None:
     launch = watched(tmp_path, [NOON + timedelta(days=2)])
-    assert run_local(launch, stop=Enough(5), clock=ManualClock(microseconds(NOON))).letters == {}  # type: ignore[arg-type]
+    clock = ManualClock(microseconds(NOON))
+    assert run_local(launch, stop=Enough(5), clock=clock).letters == {}  # type: ignore[arg-type]
 
 
 def test_a_watched_file_is_limited_to_a_day(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    status = run_local(watched(tmp_path, [now + timedelta(hours=23), now + timedelta(hours=25)]), stop=Enough(5))  # type: ignore[arg-type]
+    status = run_local(
+        watched(tmp_path, [now + timedelta(hours=23), now + timedelta(hours=25)]), stop=Enough(5)
+    )  # type: ignore[arg-type]
     assert status.letters == {"ahead": 1} and status.tuples_out == 1 and status.remarks == []
 
 
-@pytest.mark.parametrize(("read", "ahead", "told"), [(999, 999, 0), (1000, 499, 0), (1000, 500, 1), (50_000, 500, 0)])
+@pytest.mark.parametrize(
+    ("read", "ahead", "told"), [(999, 999, 0), (1000, 499, 0), (1000, 500, 1), (50_000, 500, 0)]
+)
 def test_a_stream_is_judged_by_its_first_tuples(read: int, ahead: int, told: int) -> None:
     from millstream.core.letters import DeadLetter
 

@@ -1,4 +1,4 @@
-"""A letter of a late tuple names the row that made the mark it came after, or the clause that closed its value."""
+"""The letter of a late tuple names the row that made the mark, or the clause that closed its value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tests.runtimes.case import at
 
 SLACK = 3
 TEXT = """
-CREATE STREAM S (number INT, kind STRING, ts TIMESTAMP) TIMESTAMP BY ts SLACK 3 SECONDS PUNCTUATE ON (ts) WHEN kind = 'beat';
+CREATE STREAM S (number INT, kind STRING, ts TIMESTAMP)
+  TIMESTAMP BY ts SLACK 3 SECONDS PUNCTUATE ON (ts) WHEN kind = 'beat';
 CREATE SINK Out WITH (connector = 'memory');
 INSERT INTO Out SELECT count(*) AS n FROM S [RANGE 4 SECONDS];
 """
@@ -44,15 +45,19 @@ def makers(rows: list[tuple[int, str, datetime]]) -> dict[int, tuple[str, int]]:
 
 @pytest.mark.parametrize("hosted", [False, True], ids=["one process", "hosted"])
 @given(ROWS, st.integers(1, 5), st.integers(1, 6), st.integers(0, 99))
-def test_the_row_that_made_the_mark(hosted: bool, drawn: list[Any], batch: int, files: int, seed: int) -> None:
-    """However the stream is cut; where rows of one unit and of earlier ones promise the same, the unit's own counts."""
+def test_the_row_that_made_the_mark(
+    hosted: bool, drawn: list[Any], batch: int, files: int, seed: int
+) -> None:
+    """However the stream is cut; where a unit and earlier ones promise the same, its row counts."""
     rows = [(number, kind, at(second)) for number, (kind, second) in enumerate(drawn)]
     size = -(-len(rows) // files) or 1
     pipeline = Pipeline()
     pipeline.add_text(TEXT)
     cut: dict[str, Any] = {"batch": batch, "files": {"S": files}}
     if hosted:
-        result = run_hosted(pipeline, {"S": rows}, buckets=2, chance=random.Random(seed), watch=Watch(), **cut)
+        result = run_hosted(
+            pipeline, {"S": rows}, buckets=2, chance=random.Random(seed), watch=Watch(), **cut
+        )
     else:
         result = run(pipeline, {"S": rows}, runtime="local", **cut)
     expected = makers(rows)
@@ -64,7 +69,9 @@ def test_the_row_that_made_the_mark(hosted: bool, drawn: list[Any], batch: int, 
         maker = int(found[4]) * size + int(found[3]) - 1
         _, kind, ts = rows[maker]
         assert found[2] == ("heartbeat" if kind == "beat" else "tuple") and maker < number
-        assert at((ts - at(0)).total_seconds() - (0 if kind == "beat" else SLACK)) == datetime.fromisoformat(found[1])
+        assert at((ts - at(0)).total_seconds() - (0 if kind == "beat" else SLACK)) == datetime.fromisoformat(
+            found[1]
+        )
         if maker // size != number // size:
             assert (found[2], maker) == expected[number]
 
@@ -93,15 +100,32 @@ T = "2026-01-01 12:00:00"
     ("clauses", "closes", "late", "clause"),
     [
         ("PUNCTUATE ON (k) WHEN kind = 'end'", "1,,end", "1,2,", "PUNCTUATE ON (k) WHEN kind = 'end'"),
-        ("PUNCTUATE ON (k <= g) WHEN kind = 'end'", "0,5,end", "4,2,", "PUNCTUATE ON (k <= g) WHEN kind = 'end'"),
-        ("PUNCTUATE ON (k, ts) WHEN kind = 'end' PUNCTUATE ON (g) WHEN false", "1,2,end", "1,2,", "PUNCTUATE ON (k, ts) WHEN kind = 'end'"),
-        ("PUNCTUATE ON (k) WHEN kind = 'end' FOR 1 DAY", "1,2,end", "1,2,", "PUNCTUATE ON (k) WHEN kind = 'end'"),
+        (
+            "PUNCTUATE ON (k <= g) WHEN kind = 'end'",
+            "0,5,end",
+            "4,2,",
+            "PUNCTUATE ON (k <= g) WHEN kind = 'end'",
+        ),
+        (
+            "PUNCTUATE ON (k, ts) WHEN kind = 'end' PUNCTUATE ON (g) WHEN false",
+            "1,2,end",
+            "1,2,",
+            "PUNCTUATE ON (k, ts) WHEN kind = 'end'",
+        ),
+        (
+            "PUNCTUATE ON (k) WHEN kind = 'end' FOR 1 DAY",
+            "1,2,end",
+            "1,2,",
+            "PUNCTUATE ON (k) WHEN kind = 'end'",
+        ),
         ("UNIQUE (k, g)", "1,2,", "1,2,", "UNIQUE (k, g)"),
         ("CLUSTERED BY (g)", "1,1,\n1,2,", "1,1,", "CLUSTERED BY (g)"),
     ],
 )
 @pytest.mark.parametrize("together", [True, False], ids=["one file", "several files"])
-def test_the_clause_that_closed_the_value(tmp_path: Path, clauses: str, closes: str, late: str, clause: str, together: bool) -> None:
+def test_the_clause_that_closed_the_value(
+    tmp_path: Path, clauses: str, closes: str, late: str, clause: str, together: bool
+) -> None:
     first = "".join(f"{line},{T}\n" for line in closes.split("\n"))
     second = f"{late},2026-01-01 11:59:59\n"
     (letter,) = letters_of(tmp_path, clauses, *([first + second] if together else [first, second]))

@@ -10,7 +10,8 @@ from millstream.pipeline import Pipeline
 from millstream.runtime.delivered import sink_marks
 
 TEXT = """
-CREATE STREAM A (k INT, o TIMESTAMP, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'rate', "column.k" = 'value');
+CREATE STREAM A (k INT, o TIMESTAMP, ts TIMESTAMP)
+  TIMESTAMP BY ts ORDERED WITH (connector = 'rate', "column.k" = 'value');
 CREATE SINK Out WITH (connector = 'memory');
 CREATE SINK Other WITH (connector = 'memory');
 INSERT INTO Out SELECT k, ts AS t, o FROM A WHERE k > 1;

@@ -124,7 +124,7 @@ def test_a_bucket_that_had_no_part_still_waits_after_a_restart(tmp_path: Path) -
 
 
 def test_how_far_a_sink_is_outlives_a_bucket(tmp_path: Path) -> None:
-    """What the sinks of a bucket were promised is part of its state, so a bucket that is rebuilt goes on where it was."""
+    """The promises of a bucket to its sinks are part of its state, so they outlive a rebuild."""
     hosted = Hosted(tmp_path / "notices.json")
     assert hosted.driver.reached(0) == {"window_end": None, "window_start": None}
     hosted.push("A", 100, (1, 12), (2, 12))
@@ -137,7 +137,9 @@ def test_how_far_a_sink_is_outlives_a_bucket(tmp_path: Path) -> None:
         assert made is not None
         again = hosted.stages[index, bucket] = hosted.driver.stage(index, bucket)
         again.restore([(1, made.data)])
-        assert dict(again._note().delivered) == dict(stage._note().delivered) and bool(again._note().delivered) == (index == 1)
+        assert dict(again._note().delivered) == dict(stage._note().delivered) and bool(
+            again._note().delivered
+        ) == (index == 1)
     hosted.driver = pickle.loads(hosted.data)  # it has to hear of every bucket anew
     assert hosted.driver.reached(0) == {"window_end": None, "window_start": None}
     hosted.push("A", 100, (1, 25))

@@ -92,7 +92,11 @@ def test_letters_are_the_same_on_every_runtime(name: str, spark_result: Result) 
     case = SETTLED[name]
     local = run(case.pipeline(), case.inputs, runtime="local", files=dict.fromkeys(case.inputs, 2))
     found = [
-        replace(letter, file=(letter.file or "").removeprefix(f"{name}."), reason=letter.reason.replace(f" of {name}.", " of "))
+        replace(
+            letter,
+            file=(letter.file or "").removeprefix(f"{name}."),
+            reason=letter.reason.replace(f" of {name}.", " of "),
+        )
         for letter in _of(name, spark_result)[1]
     ]
     assert sorted(map(repr, found)) == sorted(repr(replace(letter, file=letter.file or "")) for letter in local.letters)

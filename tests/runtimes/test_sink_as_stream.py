@@ -28,7 +28,8 @@ READ = """
 SET dead_letters.path = '{folder}/letters';
 CREATE STREAM Counts (k INT, n BIGINT, {time} TIMESTAMP) TIMESTAMP BY {time} ORDERED
   WITH (path = '{folder}/counts', format = '{format}');
-CREATE STREAM Plain (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = '{folder}/plain', format = '{format}');
+CREATE STREAM Plain (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED
+  WITH (path = '{folder}/plain', format = '{format}');
 CREATE SINK Out WITH (connector = 'memory');
 CREATE SINK Rows WITH (connector = 'memory');
 INSERT INTO Out SELECT count(*) AS rows, sum(n) AS tuples FROM Counts [RANGE 1 MINUTE];
@@ -45,7 +46,9 @@ def launch(text: str, **values: object) -> Launch:
 def given(folder: Path) -> None:
     """Two tuples of each key in each window; a file holds three windows."""
     (folder / "in").mkdir()
-    tuples = [(k, at(10 * window + second)) for window in range(WINDOWS) for second in (1, 7) for k in range(KEYS)]
+    tuples = [
+        (k, at(10 * window + second)) for window in range(WINDOWS) for second in (1, 7) for k in range(KEYS)
+    ]
     size = len(tuples) // FILES
     for number in range(FILES):
         lines = [f"{k},{ts:%Y-%m-%dT%H:%M:%SZ}\n" for k, ts in tuples[number * size : (number + 1) * size]]
@@ -61,8 +64,13 @@ def read_back(folder: Path, format: str, time: str) -> dict[str, int]:
     shift = timedelta(seconds=10 if time == "window_end" else 0)
     if not status.letters:
         found = sorted((row["window_start"], row["rows"], row["tuples"]) for row in tables["Out"].to_pylist())
-        assert sum(rows for _, rows, _ in found) == WINDOWS * KEYS and sum(n for _, _, n in found) == 2 * WINDOWS * KEYS
-        assert found[1:-1] == [(at(60 * n), 6 * KEYS, 12 * KEYS) for n in range(1, len(found) - 1)] and found[0][0] == at(0)
+        assert (
+            sum(rows for _, rows, _ in found) == WINDOWS * KEYS
+            and sum(n for _, _, n in found) == 2 * WINDOWS * KEYS
+        )
+        assert found[1:-1] == [(at(60 * n), 6 * KEYS, 12 * KEYS) for n in range(1, len(found) - 1)] and found[
+            0
+        ][0] == at(0)
         assert len(found) == minutes + (shift > timedelta(0))
         assert tables["Rows"].column("n").to_pylist() == [12 * KEYS] * minutes
     return status.letters
@@ -71,7 +79,10 @@ def read_back(folder: Path, format: str, time: str) -> dict[str, int]:
 def marks_of(sink: Path) -> list[dict[str, int | None]]:
     """The marks in the manifests of the one run that has written a sink, in their order."""
     manifests = (sink / "_millstream").glob("*/*[0-9].json")
-    return [json.loads(path.read_text())["marks"] for path in sorted(manifests, key=lambda path: int(path.stem.rpartition("-")[2]))]
+    return [
+        json.loads(path.read_text())["marks"]
+        for path in sorted(manifests, key=lambda path: int(path.stem.rpartition("-")[2]))
+    ]
 
 
 def microseconds(seconds: float) -> int:
@@ -82,7 +93,9 @@ def microseconds(seconds: float) -> int:
 def test_what_one_process_wrote(tmp_path: Path, format: str) -> None:
     given(tmp_path)
     run_local(launch(WRITE, folder=tmp_path, format=format))
-    assert marks_of(tmp_path / "counts") == [{"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}]
+    assert marks_of(tmp_path / "counts") == [
+        {"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}
+    ]
     assert marks_of(tmp_path / "plain") == [{"ts": microseconds(10 * WINDOWS - 3)}]
     assert read_back(tmp_path, format, "window_start") == {}
 
@@ -97,7 +110,9 @@ def test_a_sink_whose_query_is_dropped_has_its_marks(tmp_path: Path) -> None:
     writing.change("DROP QUERY Counts", fits=run.change)
     run.run()
     writing.close()
-    assert marks_of(tmp_path / "counts") == [{"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}]
+    assert marks_of(tmp_path / "counts") == [
+        {"window_end": microseconds(10 * WINDOWS), "window_start": microseconds(10 * WINDOWS - 10)}
+    ]
 
 
 class Enough:
@@ -116,7 +131,10 @@ def test_a_watched_sink_moves_time_on(tmp_path: Path) -> None:
     text = READ.replace("ORDERED\n", "ORDERED ETS NONE\n").replace("'{format}')", "'{format}', watch = true)")
     reading = launch(text, folder=tmp_path, format="jsonl", time="window_start")
     status = run_local(reading, stop=Enough())  # type: ignore[arg-type]
-    assert status.marks["Counts"] == microseconds(10 * WINDOWS - 10) and status.written["Out"] == WINDOWS // 6 - 1
+    assert (
+        status.marks["Counts"] == microseconds(10 * WINDOWS - 10)
+        and status.written["Out"] == WINDOWS // 6 - 1
+    )
 
 
 def test_what_spark_wrote(tmp_path: Path, spark: object) -> None:
@@ -131,7 +149,8 @@ def test_what_spark_wrote(tmp_path: Path, spark: object) -> None:
         assert all(epoch.keys() == columns for epoch in marks)
         for column in columns:
             told = [epoch[column] for epoch in marks[:-1]]
-            assert all(isinstance(mark, int) for mark in told) and told == sorted(set(told), key=int)  # type: ignore[arg-type]
+            assert all(isinstance(mark, int) for mark in told)
+            assert told == sorted(set(told), key=int)  # type: ignore[arg-type]
     assert read_back(tmp_path, "csv", "window_start") == {}
     assert read_back(tmp_path, "csv", "window_end") == {}
     shutil.rmtree(tmp_path / "counts" / "_millstream")

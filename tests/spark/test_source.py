@@ -99,7 +99,9 @@ def test_enabling_timestamps_are_in_the_offset(tmp_path: Path) -> None:
     assert [offset["streams"]["s0"]["mark"] for offset in offsets] == [None, None, 10]
     (only,) = of.partitions(offsets[-2], offsets[-1])
     assert [(errand.number, errand.mark) for errand in only.errands] == [(1, 10)]
-    assert only.errands[0].entered == offsets[2]["streams"]["s0"]["made"] > time.time_ns() // 1000 - 60_000_000
+    assert (
+        only.errands[0].entered == offsets[2]["streams"]["s0"]["made"] > time.time_ns() // 1000 - 60_000_000
+    )
     (batch,) = of.read(only)
     assert batch.schema == wire.ARROW and [row.kind for row in wire.from_batch(batch)] == [wire.PACKET, wire.SPENT]
 

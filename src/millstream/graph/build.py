@@ -96,7 +96,9 @@ class GraphBuilder:
                     f"two queries write different columns into sink `{plan.sink.name}`: {both}",
                     hint="declare a sink for each, or CAST and name the columns alike",
                 )
-            progressing = tuple(f.name for f in schema if f.type == TIMESTAMP and f.name in plan.input.progressing)
+            progressing = tuple(
+                f.name for f in schema if f.type == TIMESTAMP and f.name in plan.input.progressing
+            )
             self.add(Deliver(schema, plan.sink, number, progressing), self.visit(plan.input))
         self.shared.update({node: number for node, number in self.known.items() if self._passing(number)})
 

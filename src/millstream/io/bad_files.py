@@ -1,4 +1,4 @@
-"""Files that can not be read: the verdict on one, which a replay repeats, and the ways out of a run that stops at one."""
+"""Files that cannot be read: the verdict on one, which a replay repeats, and the ways out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ SIZE = 16_384
 """Tuples that are read at once to judge a file."""
 
 
-def judge(owner: str, reader: LineReader | ParquetReader, path: str, stretch: Stretched | None) -> dict[str, Any]:
-    """Facts about a file or a stretch of it: that it is sound, or why it is broken and how far it can be read.
+def judge(
+    owner: str, reader: LineReader | ParquetReader, path: str, stretch: Stretched | None
+) -> dict[str, Any]:
+    """Return facts about a file or a stretch of it: that it is sound, or why and from where on it is broken.
 
-    It is read to its end for that. A text is good up to a line, a Parquet file up to a row group; both stay what they are
-    whatever is read at once.
+    The file is read to its end for that. A text is good up to a line, a Parquet file up to a row group, so
+    the verdict does not depend on the number of tuples read at once.
     """
     until = 0
     try:
@@ -37,7 +39,13 @@ def judge(owner: str, reader: LineReader | ParquetReader, path: str, stretch: St
                 until = last
         else:
             for reading in read_file(owner, reader, path, SIZE, stretch, gently=True):
-                until = max([until, *(int(line) for line in reading.lines[-1:]), *(letter.line or 0 for letter in reading.letters)])
+                until = max(
+                    [
+                        until,
+                        *(int(line) for line in reading.lines[-1:]),
+                        *(letter.line or 0 for letter in reading.letters),
+                    ]
+                )
     except SourceProblem as problem:
         return {"broken": [problem.message.removeprefix(f"{owner}: "), until]}
     return {"sound": True}
@@ -52,7 +60,12 @@ def _groups(path: str, stretch: Stretched | None) -> tuple[int, int]:
 
 
 def read_broken(
-    owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int, stretch: Stretched | None, verdict: list[Any]
+    owner: str,
+    reader: LineReader | ParquetReader,
+    path: str,
+    batch_size: int,
+    stretch: Stretched | None,
+    verdict: list[Any],
 ) -> Iterator[Reading]:
     """What is good of a broken file, and one letter about the rest."""
     reason, until = str(verdict[0]), int(verdict[1])
@@ -73,7 +86,13 @@ def _up_to(until: int, readings: Iterator[Reading]) -> Iterator[Reading]:
         for reading in readings:
             count = int(np.searchsorted(reading.lines, until, side="right"))
             letters = tuple(letter for letter in reading.letters if (letter.line or 0) <= until)
-            seen = max([seen, *(int(line) for line in reading.lines[-1:]), *(letter.line or 0 for letter in reading.letters)])
+            seen = max(
+                [
+                    seen,
+                    *(int(line) for line in reading.lines[-1:]),
+                    *(letter.line or 0 for letter in reading.letters),
+                ]
+            )
             yield Reading(reading.batch.slice(0, count), letters, reading.file, reading.lines[:count])
             if seen > until:
                 return
@@ -84,6 +103,10 @@ def _up_to(until: int, readings: Iterator[Reading]) -> Iterator[Reading]:
 
 def advised(problem: SourceProblem, reader: LineReader | ParquetReader) -> SourceProblem:
     """The problem with a file of a stream, with ways out that its format allows."""
-    without = "a Parquet file of these columns without rows" if isinstance(reader, ParquetReader) else "an empty file"
+    without = (
+        "a Parquet file of these columns without rows"
+        if isinstance(reader, ParquetReader)
+        else "an empty file"
+    )
     ways = f"correct it, put {without} in its place, or set on_bad_file = 'letter'"
     return SourceProblem(problem.message, hint=ways if problem.hint is None else f"{problem.hint}; {ways}")

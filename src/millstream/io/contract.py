@@ -96,9 +96,10 @@ class Source(Protocol):
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]: ...
 
     def arrived(self, unit: Unit) -> int | None:
-        """When the unit's tuples came (microseconds), where that is known better than by when they are read; the same every time.
+        """When the unit's tuples came (microseconds), where that is known better than by when they are read.
 
-        A source may have a property `ahead` as well: how far after their arrival tuples may lie where their stream declares nothing.
+        The answer is the same every time. A source may have a property `ahead` as well: how far after
+        their arrival tuples may lie where their stream declares nothing.
         """
 
     def finished(self, position: Position) -> bool:

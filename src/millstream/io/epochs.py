@@ -1,4 +1,4 @@
-"""A directory that sinks have written, as a stream: in the order of its manifests, with the marks that each epoch led to."""
+"""The directory of a sink as a stream: in the order of its manifests, with the mark behind each epoch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Named:
-    """A file of the stream, and the marks that are reached once it is read; None where the clauses of the stream decide."""
+    """A file of the stream, and the marks that it leads to; None where the clauses of the stream decide."""
 
     name: str
     marks: Marks | None = None
@@ -45,31 +45,41 @@ def is_sink(directory: str) -> bool:
 def in_order(owner: str, directory: str, names: Iterable[str], *, watch: bool) -> list[Named]:
     """The files of a sink's directory: those that no manifest names first, then epoch by epoch.
 
-    In a watched directory part files that no manifest names are passed over, because a run may be writing them. A run of a version
-    that kept no manifest of what one process wrote is an exception.
+    In a watched directory part files that no manifest names are passed over, because a run may write
+    them. They are read where all runs are of a version that kept no manifest of what one process wrote.
     """
     there, runs = list(names), _runs(os.path.join(directory, RECORDS))
     epochs = sorted((epoch for run in runs for epoch in _epochs(run)), key=lambda epoch: epoch.since)
     told = {visible for epoch in epochs for _, visible in epoch.files}
     commits = bool(epochs) or any(_record(os.path.join(run, RUN)).get("commits") for run in runs)
-    first = [name for name in there if name not in told and not (watch and commits and name.startswith("part-"))]
+    first = [
+        name for name in there if name not in told and not (watch and commits and name.startswith("part-"))
+    ]
     found = [Named(name) for name in first]
     have, waits = set(there), set[str]()
-    for epoch, marks in _with_marks(epochs, {os.path.basename(run) for run in runs if not os.path.exists(os.path.join(run, OVER))}, watch):
-        if epoch.run in waits or any(os.path.exists(os.path.join(directory, s)) for s, v in epoch.files if v not in have and s != v):
+    for epoch, marks in _with_marks(
+        epochs, {os.path.basename(run) for run in runs if not os.path.exists(os.path.join(run, OVER))}, watch
+    ):
+        if epoch.run in waits or any(
+            os.path.exists(os.path.join(directory, s)) for s, v in epoch.files if v not in have and s != v
+        ):
             if not watch:
                 hint = "go on with that run, or start it again with its checkpoint"
-                raise SourceProblem(f"{owner}: a run was stopped while it showed its results in {directory}", hint=hint)
+                raise SourceProblem(
+                    f"{owner}: a run was stopped while it showed its results in {directory}", hint=hint
+                )
             waits.add(epoch.run)
             continue
         files = [visible for _, visible in epoch.files if visible in have]
         nothing = None if epoch.marks is None else dict.fromkeys(epoch.marks)
-        found += [Named(name, marks if number == len(files) else nothing) for number, name in enumerate(files, 1)]
+        found += [
+            Named(name, marks if number == len(files) else nothing) for number, name in enumerate(files, 1)
+        ]
     return found
 
 
 def _with_marks(epochs: list[Epoch], writing: set[str], watch: bool) -> Iterator[tuple[Epoch, Marks | None]]:
-    """Each epoch with what is reached behind it: the least of its run and of all others that have more to show, or may have."""
+    """Each epoch with the marks behind it: the least of its run and of all others with more to show."""
     left = Counter(epoch.run for epoch in epochs)
     reached: dict[str, Marks | None] = {}
     for epoch in epochs:
@@ -123,7 +133,9 @@ def _record(path: str) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
-        raise SourceProblem(f"can not read the manifest {path}: {why}", hint="restore it from a copy") from error
+        raise SourceProblem(
+            f"can not read the manifest {path}: {why}", hint="restore it from a copy"
+        ) from error
 
 
 def _scan(directory: str) -> list[os.DirEntry[str]]:

@@ -103,7 +103,7 @@ def _changed(directory: str) -> int:
 
 
 def _directories(path: str) -> dict[str, int]:
-    """A directory, those below it and those of its manifests, each with the time at which a name in it last changed."""
+    """A directory, those below it and those of its manifests, each with the time of its last change."""
     trees = (_tree(path), _tree(os.path.join(path, RECORDS), frozenset({(0, 0)})))
     return {found: _changed(found) for tree in trees for found, _ in tree} if os.path.isdir(path) else {}
 
@@ -219,7 +219,8 @@ class FileSource:
                 continue
             if "broken" not in facts:
                 reader: Any = self.reader  # every reader is a frozen dataclass, and so a key
-                facts = {**facts, **_verdict(self.owner, reader, self._base + name, stretched(stretch), facts.get("arrived"))}
+                path, part = self._base + name, stretched(stretch)
+                facts = {**facts, **_verdict(self.owner, reader, path, part, facts.get("arrived"))}
             if "broken" in facts:
                 broken = name
                 stretch = stretch and [stretch[0], stretch[2], *stretch[2:]]
@@ -235,8 +236,10 @@ class FileSource:
             facts: dict[str, Any] = {} if arrived is None else {"arrived": arrived}
             for stretch in self._stretches(base + file.name, begun, facts):
                 entry = [file.name] if stretch.whole else stretch.entry(file.name)
-                marks = {} if file.marks is None else {"marks": file.marks if stretch.end >= stretch.size else dict.fromkeys(file.marks)}
-                yield [*entry, facts | marks], stretch.bytes, stretch.tuples
+                more = {}
+                if file.marks is not None:
+                    more["marks"] = file.marks if stretch.end >= stretch.size else dict.fromkeys(file.marks)
+                yield [*entry, facts | more], stretch.bytes, stretch.tuples
 
     def _stretches(self, path: str, begun: list[Any] | None, facts: dict[str, Any]) -> Iterator[Stretch]:
         """The file or what is left of it; a rest that is gone is a broken one where that makes a letter."""
@@ -263,7 +266,11 @@ class FileSource:
         return found
 
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]:
-        """Its rows; of a file that can not be read a letter where a verdict says so, or where none was asked for when it was taken."""
+        """The rows of a unit.
+
+        A file that cannot be read gives a letter where the recorded verdict says so. Where none was recorded
+        it is judged here, if letters are wanted.
+        """
         path, stretch, verdict = unit.detail["file"], unit.detail.get("stretch"), unit.detail.get("broken")
         if verdict is None and self.letters and "sound" not in unit.detail:
             verdict = judge(self.owner, self.reader, path, stretch).get("broken")
@@ -306,7 +313,7 @@ def _arrived(path: str) -> int | None:
 def _verdict(
     owner: str, reader: LineReader | ParquetReader, path: str, stretch: Stretched | None, arrived: int | None
 ) -> Mapping[str, Any]:
-    """The verdict on a file that came at this time; a source may be asked several times before it is taken."""
+    """The verdict on a file that came at this time. A source may offer a file several times."""
     return judge(owner, reader, path, stretch)
 
 

@@ -14,7 +14,8 @@ from millstream.io.contract import Position
 Entry = str | list[Any]
 """A file taken whole as [its name, facts], or a part of one as [its name, ..., facts] (see `Stretch`).
 
-The facts are what a replay needs and cannot read again. Entries of older checkpoints have none, and a whole file is its name alone.
+The facts are what a replay needs and cannot read again. Entries of older checkpoints have none, and a whole
+file is its name alone there.
 """
 
 

@@ -17,7 +17,9 @@ Counts = Counter[tuple[str, str]]
 
 
 def encode(letter: DeadLetter, run: str) -> bytes:
-    return (json.dumps({**asdict(letter), "run": run}, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    return (json.dumps({**asdict(letter), "run": run}, ensure_ascii=False) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )
 
 
 class LetterBox:

@@ -16,7 +16,7 @@ PIECE = 4096
 """Bytes that a gentle reader asks for at once."""
 
 Stretched = tuple[int, int, int]
-"""Of a text the bytes from the first to the second number, of Parquet the row groups; the third is the line or row it begins at."""
+"""A part of a file: from the first to the second byte or row group, and the line or row where it begins."""
 
 
 class Gently:
@@ -41,7 +41,13 @@ class Gently:
 
 
 def read_file(
-    owner: str, reader: LineReader | ParquetReader, path: str, batch_size: int, stretch: Stretched | None = None, *, gently: bool = False
+    owner: str,
+    reader: LineReader | ParquetReader,
+    path: str,
+    batch_size: int,
+    stretch: Stretched | None = None,
+    *,
+    gently: bool = False,
 ) -> Iterator[Reading]:
     """One file, or a stretch of it; whatever goes wrong names the file."""
     try:
@@ -52,7 +58,9 @@ def read_file(
             with open(path, "rb") as file:
                 head = reader.head(file) if first and isinstance(reader, CsvReader) else b""
                 file.seek(first)
-                yield from reader.read(Within(head, file, end - first), path, batch_size, line - head.count(b"\n"))
+                yield from reader.read(
+                    Within(head, file, end - first), path, batch_size, line - head.count(b"\n")
+                )
         else:
             with pa.input_stream(path, compression="detect") as raw:
                 yield from reader.read(Gently(raw) if gently else raw, path, batch_size)
@@ -62,5 +70,7 @@ def read_file(
         if isinstance(error, FileNotFoundError):
             hint = "put it back; on a cluster every machine must see this path"
             raise SourceProblem(f"{owner}: can not read {path}: the file is gone", hint=hint) from error
-        why = "permission denied" if isinstance(error, PermissionError) else " ".join(str(error).split())[:200]
+        why = (
+            "permission denied" if isinstance(error, PermissionError) else " ".join(str(error).split())[:200]
+        )
         raise SourceProblem(f"{owner}: can not read {path}: {why}") from error

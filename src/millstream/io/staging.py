@@ -82,7 +82,10 @@ class Staging:
         """Name files that one process has shown as it wrote them, now that they are complete."""
         with writing(self.owner, self.directory):
             number = sum(name.startswith(WHOLE) for name in os.listdir(self.records))
-            save(os.path.join(self.records, f"{WHOLE}{number}.json"), {"files": [[name, name] for name in shown], **facts})
+            save(
+                os.path.join(self.records, f"{WHOLE}{number}.json"),
+                {"files": [[name, name] for name in shown], **facts},
+            )
 
     def end(self) -> None:
         """Note that this run writes no more, until it claims the directory again."""

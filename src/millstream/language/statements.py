@@ -24,7 +24,7 @@ class Column:
 class Timestamp:
     """Where a tuple's timestamp comes from and how far out of order it may be (`slack`, microseconds).
 
-    `ahead` is how far after its arrival it may lie; None where the stream does not say, `NO_LIMIT` for AHEAD NONE.
+    `ahead` is how far after its arrival it may lie: None unless declared, `NO_LIMIT` for AHEAD NONE.
     """
 
     kind: Literal["external", "internal", "latent"]

@@ -87,7 +87,8 @@ class Stream:
         clauses = [(p.columns, p.text) for p in self.punctuate if p.columns != (self.time,)]
         for word, keys in (("UNIQUE", self.unique), ("CLUSTERED BY", self.clustered)):
             clauses += [(key.columns, f"{word} ({', '.join(key.columns)})") for key in keys]
-        return " or ".join(dict.fromkeys(text for names, text in clauses if set(names) - {self.time} == found))
+        fitting = [text for names, text in clauses if set(names) - {self.time} == found]
+        return " or ".join(dict.fromkeys(fitting))
 
     @cached_property
     def bounds(self) -> tuple[tuple[Check, tuple[Punctuation, ...]], ...]:

@@ -138,7 +138,8 @@ def time_text(stream: Stream) -> str:
     if stamp.kind == "latent":
         return "no time of its own"
     order = {"ordered": "in order", "slack": f"out of order by at most {span(stamp.slack)}", "punctuated": "in any order, punctuated"}
-    ahead = "" if stamp.ahead is None or stamp.ahead == NO_LIMIT else f", at most {span(stamp.ahead)} after it arrives"
+    limited = stamp.ahead is not None and stamp.ahead != NO_LIMIT
+    ahead = f", at most {span(stamp.ahead or 0)} after it arrives" if limited else ""
     return f"{stamp.column} {order[stamp.order]}{ahead}"
 
 

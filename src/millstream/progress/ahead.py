@@ -1,4 +1,4 @@
-"""Tuples that lie too far after their arrival: how far is allowed, and when a stream has so many that its time zone must be wrong."""
+"""Tuples that lie too far after their arrival: the limit, and streams whose times are of another zone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class Ahead:
                 ahead = self.letters.get(stream, 0)
                 if 2 * ahead >= count:
                     self.told.append(
-                        f"stream {stream}: {ahead:,} of the first {count:,} tuples lie too far after their arrival, probably because their"
-                        " times are of another time zone and not UTC; correct them, or declare AHEAD with a greater limit"
+                        f"stream {stream}: {ahead:,} of the first {count:,} tuples lie too far after their"
+                        " arrival, probably because their times are of another time zone and not UTC;"
+                        " correct them, or declare AHEAD with a greater limit"
                     )
         return list(self.told)

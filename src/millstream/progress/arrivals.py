@@ -87,7 +87,7 @@ class Arrivals:
         marks = {column.lower(): mark for column, mark in self.unit.detail.get("marks", {}).items()}
         timed = self.stream.timestamp.kind == "external" and self.stream.timestamp.order != "punctuated"
         self.recorded = timed and self.stream.time.lower() in marks
-        """True where the source is a sink that recorded how far it was, which counts in place of ORDERED and SLACK."""
+        """True where the source is a sink with recorded marks, which count in place of ORDERED and SLACK."""
         reached = marks[self.stream.time.lower()] if self.recorded else None
         self.reached: int = MIN_TIME if reached is None else reached
         """The mark behind the unit, as far as it was recorded."""
@@ -122,7 +122,9 @@ class Arrivals:
         late = keep & (times < before)
         for row in np.flatnonzero(late):
             promise = self._shown(Punctuation.linear(self.stream.time, int(before[row])))
-            letters.append(self._letter("late", late_by(promise, origins(int(row))), batch, int(row), reading, promise))
+            letters.append(
+                self._letter("late", late_by(promise, origins(int(row))), batch, int(row), reading, promise)
+            )
         self.origin = origins(batch.num_rows)
         keep &= ~late
         if keep.any():
@@ -145,7 +147,9 @@ class Arrivals:
             return self._take_entering(batch)
         if batch.column(self.stream.time).null_count:
             return None
-        followed = follow(to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, self._last)
+        followed = follow(
+            to_axis(batch.column(self.stream.time)), self.mark, self._slack, FIRST_TIME, self._last
+        )
         if followed is None:
             return None
         self.mark = followed[0]
@@ -205,7 +209,9 @@ class Arrivals:
         """The last step of the unit, with the mark that its source knows to be reached."""
         if self.reached <= step.mark:
             return replace(step, done=True)
-        return replace(step, done=True, mark=self.reached, origin=Origin("commit", self.unit.detail.get("file")))
+        return replace(
+            step, done=True, mark=self.reached, origin=Origin("commit", self.unit.detail.get("file"))
+        )
 
     def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Internal and latent tuples get their time of entry."""
@@ -235,7 +241,10 @@ class Arrivals:
             keep &= ~wrong
         if self.limit is not None and self.stream.timestamp.kind == "external":
             ahead = keep & (times > self.limit.last)
-            letters += [self._letter("ahead", self.limit.reason(self.stream), batch, int(row), reading) for row in np.flatnonzero(ahead)]
+            letters += [
+                self._letter("ahead", self.limit.reason(self.stream), batch, int(row), reading)
+                for row in np.flatnonzero(ahead)
+            ]
             keep &= ~ahead
 
     def _close(
@@ -271,9 +280,9 @@ class Arrivals:
         return list(columns) == [self.stream.time]
 
     def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> tuple[Int64s, Int64s]:
-        """For every row the low-water mark that the rows before it in this unit have led to, and which of them did, or -1.
+        """For every row the low-water mark of the rows before it in this unit, and the row that led to it or -1.
 
-        The second array has one more element, for what comes behind the last row.
+        The second array has one more element, for the place behind the last row.
 
         Every tuple with a time counts, also one that breaks a value punctuation: whether it does may only be known
         to the gate, and the mark must not depend on how the stream is cut into units.

@@ -39,7 +39,7 @@ class Broken:
     origin: Origin | None = None
     """Where that promise is from."""
     tuples: tuple[tuple[int, str, str], ...] = ()
-    """The arrival number in the unit, the promise and the clause that made it, for tuples whose value was closed."""
+    """For tuples whose value was closed: the arrival number in the unit, the promise and its clause."""
 
 
 class Gate:

@@ -25,7 +25,11 @@ class Origin:
             at = f" at {pa.scalar(self.moment, TIMESTAMP).cast(pa.string())}" if self.moment else ""
             return f"an enabling timestamp made from the clock{at}"
         place = f"line {self.line} of {self.file}" if self.line is not None else f"{self.file}"
-        return f"recorded by the sink behind {self.file}" if self.kind == "commit" else f"made by the {self.kind} in {place}"
+        return (
+            f"recorded by the sink behind {self.file}"
+            if self.kind == "commit"
+            else f"made by the {self.kind} in {place}"
+        )
 
 
 def late_by(promise: str, origin: Origin | str | None) -> str:

@@ -32,11 +32,13 @@ def deliver(registers: Registers, producer: int, sink: Deliver, block: Block) ->
                 registers.raise_to(_mark(producer, column), pattern.high)  # type: ignore[attr-defined]
 
 
-def sink_marks(graph: Graph, number: int, buckets: Callable[[int], Sequence[Marks | None]]) -> dict[str, int | None]:
+def sink_marks(
+    graph: Graph, number: int, buckets: Callable[[int], Sequence[Marks | None]]
+) -> dict[str, int | None]:
     """The marks behind all that a sink has got, by its progressing columns; None where there is none yet.
 
-    `buckets` has the registers of all buckets that a vertex at the end of the graph takes tuples from; one that has told nothing
-    promises nothing. A producer that has ended holds nothing back.
+    `buckets` has the registers of all buckets that send to a vertex at the end of the graph; None for one
+    without news, which promises nothing. A producer that has ended holds nothing back.
     """
     delivers = [v for v in graph.sinks if v.config.number == number]  # type: ignore[attr-defined]
     columns = [set(v.config.progressing) for v in delivers]  # type: ignore[attr-defined]

@@ -90,7 +90,9 @@ def _stream(stream: Stream) -> dict[str, str]:
 
 
 def _ahead(time: Timestamp) -> str:
-    return "" if time.ahead is None else " ahead none" if time.ahead == NO_LIMIT else f" ahead {time.ahead / 1e6:g} s"
+    if time.ahead is None:
+        return ""
+    return " ahead none" if time.ahead == NO_LIMIT else f" ahead {time.ahead / 1e6:g} s"
 
 
 def _horizon(clause: Punctuate | Key) -> str:
@@ -106,7 +108,10 @@ def _told(value: Any) -> Any:
     if isinstance(value, pa.Schema):
         return ", ".join(f"{column.name} {column.type}" for column in value)
     if is_dataclass(value):
-        return [type(value).__name__, *(_told(getattr(value, f.name)) for f in fields(value) if f.metadata.get("fact", True))]
+        return [
+            type(value).__name__,
+            *(_told(getattr(value, f.name)) for f in fields(value) if f.metadata.get("fact", True)),
+        ]
     if isinstance(value, (list, tuple)):
         return [_told(each) for each in value]
     if isinstance(value, dict):

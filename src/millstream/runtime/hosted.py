@@ -164,7 +164,11 @@ class HostedProgram:
     def reached(self, sink: int) -> Mapping[str, int | None]:
         """The marks of a sink, as far as the buckets have told in this life of the run."""
         known = {place: dict(note.delivered) for place, note in self._notes.items()}
-        return sink_marks(self.cut.graph, sink, lambda end: [known.get((self.cut.stage_of[end], b)) for b in range(self.buckets)])
+        return sink_marks(
+            self.cut.graph,
+            sink,
+            lambda end: [known.get((self.cut.stage_of[end], b)) for b in range(self.buckets)],
+        )
 
     def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> dict[str, int]:
         """The enabling timestamps of silent streams that let something go in a bucket, or that a period asks for."""

@@ -61,7 +61,9 @@ def older(one: int | None, other: int | None) -> int | None:
 class Ingest:
     """The ingest part of a graph for one stream: hosted by a Spark task, or by the one process."""
 
-    def __init__(self, cut: Cut, vertex: int, source: Source, batch_size: int, *, by_clock: bool = True) -> None:
+    def __init__(
+        self, cut: Cut, vertex: int, source: Source, batch_size: int, *, by_clock: bool = True
+    ) -> None:
         config = cut.graph[vertex].config
         assert isinstance(config, Enter)
         self.stream: Stream = config.stream
@@ -106,7 +108,7 @@ class Ingest:
         return Arrivals(self.stream, unit, entered, limit)
 
     def mark(self, number: int, mark: int | None, made: int = 0) -> Piece:
-        """Progress without tuples: an enabling timestamp, with the time at which it was `made`, or the end of the stream."""
+        """Progress without tuples: an enabling timestamp and when it was `made`, or the end of the stream."""
         unit = Unit(number)
         step = Step(unit, done=True, ended=True)
         if mark is not None:

@@ -12,7 +12,8 @@ from millstream.runtime.gauges import Gauge
 
 StreamState = Mapping[str, Any]
 """How far a stream is, as an offset has it: {"at": the source's position, "units": units taken so far, "clock": when the last of them
-was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "made": when it was made, "ended": bool,
+was taken (microseconds), "arrived": when they had come, "mark": the last ETS or None, "made": when it
+was made, "ended": bool,
 "entrance": the vertex where it enters the graph}"""
 
 
@@ -107,7 +108,7 @@ class Program(Protocol):
         """Read one unit: typed tuples through the stateless prefix, packed per bucket of stage 0."""
 
     def mark(self, stream: int, unit_number: int, mark: int | None, made: int = 0) -> Iterator[Outcome]:
-        """Progress without tuples: an enabling timestamp and when it was made, or the end of the stream when mark is None."""
+        """Progress without tuples: an enabling timestamp and when it was made, or the end of the stream."""
 
     def stage(self, index: int, bucket: int) -> Stage: ...
 
@@ -115,7 +116,7 @@ class Program(Protocol):
         """In the user's process, after each micro-batch: what the buckets had to say."""
 
     def reached(self, sink: int) -> Mapping[str, int | None]:
-        """In the user's process: the low-water marks behind all that a sink has got by the last micro-batch, by column."""
+        """In the user's process: the low-water marks of a sink behind the last micro-batch, by column."""
 
     def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> Mapping[str, int]:
         """The enabling timestamps that silent streams should make now, while those in `moving` bring tuples; asked by the source."""

@@ -20,7 +20,17 @@ CASES = [
         "late tuples become dead letters",
         "INSERT INTO Out SELECT k, count(*) AS n FROM A [RANGE 10 SECONDS] GROUP BY k;",
         f"SELECT k, count(*) AS n, {BUCKET} FROM A WHERE v < 90 GROUP BY ALL",
-        inputs={"A": [(1, 1, at(0)), (1, 2, at(20)), (1, 3, at(15)), (1, 98, at(14.9)), (2, 4, at(30)), (1, 99, at(3)), (2, 5, at(25))]},
+        inputs={
+            "A": [
+                (1, 1, at(0)),
+                (1, 2, at(20)),
+                (1, 3, at(15)),
+                (1, 98, at(14.9)),
+                (2, 4, at(30)),
+                (1, 99, at(3)),
+                (2, 5, at(25)),
+            ]
+        },
         letters=[("A", "late", '"v": 98'), ("A", "late", '"v": 99')],
     ),
     Case(
@@ -49,24 +59,48 @@ CASES = [
         "INSERT INTO Out SELECT k, count(*) AS n FROM H [RANGE 10 SECONDS] GROUP BY k;",
         f"SELECT k, count(*) AS n, {BUCKET} FROM H WHERE NOT beat AND k < 9 GROUP BY ALL",
         streams="CREATE STREAM H (k INT, beat BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts PUNCTUATE ON (ts) WHEN beat;",
-        inputs={"H": [(1, False, at(3)), (None, True, at(10)), (1, False, at(10)), (9, False, at(9)), (1, False, at(12))]},
+        inputs={
+            "H": [
+                (1, False, at(3)),
+                (None, True, at(10)),
+                (1, False, at(10)),
+                (9, False, at(9)),
+                (1, False, at(12)),
+            ]
+        },
         letters=[("H", "late", '"k": 9')],
     ),
     Case(
         "ahead_of_its_arrival",
         "tuples ahead of their arrival become dead letters",
-        "INSERT INTO Out SELECT k, count(*) AS n FROM F [RANGE 10 SECONDS] GROUP BY k; INSERT INTO Closed SELECT k, v FROM U;",
-        {"Out": f"SELECT k, count(*) AS n, {BUCKET} FROM F WHERE k < 8 GROUP BY ALL", "Closed": "SELECT k, v FROM U WHERE v < 90"},
+        "INSERT INTO Out SELECT k, count(*) AS n FROM F [RANGE 10 SECONDS] GROUP BY k;"
+        " INSERT INTO Closed SELECT k, v FROM U;",
+        {
+            "Out": f"SELECT k, count(*) AS n, {BUCKET} FROM F WHERE k < 8 GROUP BY ALL",
+            "Closed": "SELECT k, v FROM U WHERE v < 90",
+        },
         streams="""
         CREATE STREAM F (k INT, beat BOOLEAN, ts TIMESTAMP)
           TIMESTAMP BY ts SLACK 1 SECOND AHEAD 5 MINUTES PUNCTUATE ON (ts) WHEN beat;
         CREATE STREAM U (k INT, v INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED AHEAD 1 DAY UNIQUE (k);
         """,
         inputs={
-            "F": [(1, False, at(0)), (9, False, FUTURE), (2, False, at(1)), (8, True, FUTURE), (1, False, at(12)), (2, False, at(30))],
+            "F": [
+                (1, False, at(0)),
+                (9, False, FUTURE),
+                (2, False, at(1)),
+                (8, True, FUTURE),
+                (1, False, at(12)),
+                (2, False, at(30)),
+            ],
             "U": [(1, 91, FUTURE), (1, 1, at(0)), (2, 2, at(1)), (1, 92, at(2))],
         },
-        letters=[("F", "ahead", '"k": 9'), ("F", "ahead", '"k": 8'), ("U", "ahead", '"v": 91'), ("U", "late", '"v": 92')],
+        letters=[
+            ("F", "ahead", '"k": 9'),
+            ("F", "ahead", '"k": 8'),
+            ("U", "ahead", '"v": 91'),
+            ("U", "late", '"v": 92'),
+        ],
     ),
     Case(
         "after_its_value_was_closed",
@@ -118,7 +152,10 @@ CASES = [
         "INSERT INTO Out SELECT count(*) AS n FROM A UNION B [RANGE 10 SECONDS];",
         f"SELECT count(*) AS n, {BUCKET} FROM (SELECT ts, v FROM A UNION ALL SELECT ts, w FROM B) WHERE v < 90 GROUP BY ALL",
         streams=AB,
-        inputs={"A": [(1, 0, at(100)), *((1, 90 + n, at(n)) for n in range(5))], "B": [(1, 0, at(n)) for n in range(5)]},
+        inputs={
+            "A": [(1, 0, at(100)), *((1, 90 + n, at(n)) for n in range(5))],
+            "B": [(1, 0, at(n)) for n in range(5)],
+        },
         letters=[("A", "late", f'"v": {90 + n}') for n in range(5)],
     ),
 ]

@@ -62,9 +62,12 @@ class ParquetReader:
                         index, f"column `{field.name}`: {_why(batch.column(name)[index], field.type)}"
                     )
                 columns.append(values)
-            found = pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=self.schema.names)
+            found = pa.RecordBatch.from_arrays(
+                [batch.column(name) for name in names], names=self.schema.names
+            )
             letters = [
-                DeadLetter(self.stream, "broken", why, path, row + i, content=as_json(found, i)) for i, why in sorted(wrong.items())
+                DeadLetter(self.stream, "broken", why, path, row + i, content=as_json(found, i))
+                for i, why in sorted(wrong.items())
             ]
             keep = np.ones(batch.num_rows, dtype=bool)
             keep[list(wrong)] = False

@@ -51,7 +51,9 @@ class Feed:
                 self.arrived = self.source.arrived(unit)
                 self.units = unit.number + 1
                 # The machine's clock may be set back; a stream's own time is not.
-                self.reading = self.ingest.read(unit, max(self.clock.now(), self.enabled, self.mark), self.clock.now())
+                self.reading = self.ingest.read(
+                    unit, max(self.clock.now(), self.enabled, self.mark), self.clock.now()
+                )
         return None
 
     def silent(self) -> bool:

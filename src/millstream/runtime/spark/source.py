@@ -76,7 +76,7 @@ class Errand:
     unit: Unit | None = None
     mark: int | None = None
     entered: int = 0
-    """When the unit was taken or the mark was made, by the offset: a replay must stamp its tuples with the same time."""
+    """When the unit was taken or the mark was made, by the offset; a replay uses the same time."""
 
     def outcomes(self, program: Program) -> Iterator[Outcome]:
         if self.unit is not None:
@@ -223,7 +223,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
                 if after["ended"] and (changed or not before["ended"]):  # whoever is new has not heard it
                     marks.append(Errand(number, after["units"]))
                 elif after["mark"] != before["mark"]:
-                    marks.append(Errand(number, after["units"], mark=after["mark"], entered=after.get("made", 0)))
+                    marks.append(
+                        Errand(number, after["units"], mark=after["mark"], entered=after.get("made", 0))
+                    )
             # A task costs some ms of Spark's time: small units share one, and marks ride with the last.
             share = -(-len(reads) // (4 * self.tasks)) or 1
             groups = [reads[i : i + share] for i in range(0, len(reads), share)] or [[]]
