@@ -141,6 +141,22 @@ def test_a_value_punctuation_purges_a_join_of_unequal_integers() -> None:
     assert live.held == 2
 
 
+@pytest.mark.parametrize(("narrow", "wide", "key"), [("INT", "BIGINT", None), ("FLOAT", "DOUBLE", float("nan"))])
+@pytest.mark.parametrize("others", [(), (0,)])
+def test_a_closed_null_or_nan_closes_the_group_of_a_key_that_was_cast(
+    narrow: str, wide: str, key: float | None, others: tuple[int, ...]
+) -> None:
+    clauses = "closed BOOLEAN, ts TIMESTAMP) TIMESTAMP BY ts ORDERED PUNCTUATE ON (k) WHEN closed;"
+    streams = f"CREATE STREAM A (k {narrow}, {clauses} CREATE STREAM B (k {wide}, {clauses}"
+    live = Live(streams, "SELECT a.k, count(*) AS n FROM A AS a LEFT JOIN B AS b ON a.k = b.k GROUP BY a.k")
+    live.push("A", *((each, False, 1) for each in (key, *others)))
+    assert live.settle() == []
+    live.push("A", *((each, True, 2) for each in (key, *others)))
+    live.push("B", *((each, True, 2) for each in (key, *others)))
+    assert len(live.settle()) == 1 + len(others)
+    assert live.held == 0
+
+
 def test_history_in_a_watched_directory_waits_for_its_own_tuples() -> None:
     """Old data under today's clock: nothing may be called late because time has passed here."""
     live = Live(A.replace("ORDERED", "SLACK 30 SECONDS"), COUNT, now=20_000_000)

@@ -46,7 +46,10 @@ def _narrow(values: pa.Array, kind: pa.DataType | None) -> tuple[pa.Array, Mask]
     if kind is None or values.type == kind:
         return values, np.ones(len(values), dtype=np.bool_)
     made = values.cast(kind, safe=False)
-    return made, np.asarray(pc.fill_null(pc.equal(made, values), False))
+    same = pc.or_(pc.fill_null(pc.equal(made, values), False), values.is_null())
+    if pa.types.is_floating(kind):
+        same = pc.or_(same, pc.fill_null(values.is_nan(), False))
+    return made, np.asarray(same)
 
 
 def _narrow_pattern(pattern: Pattern, kind: pa.DataType) -> Pattern | None:
