@@ -45,7 +45,6 @@ CLOSERS = {
 def make_live(r: random.Random, family: str) -> Case:
     """A case whose streams close all values and move their marks far forward, by heartbeats or by the clock."""
     case = make_case(r, family)
-    case = replace(case, queries=case.queries[:1], algorithm="auto" if case.algorithm == "window" else case.algorithm)
     keys = {_plain(row["k"]): row["k"] for s in case.streams for row in s.rows}.values()
     streams = case.streams if family in BY_VALUE else tuple(map(_closes_clusters, case.streams))
     beats = BEATS if "rows" in case.families else 1

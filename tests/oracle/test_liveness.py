@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.cases import FAMILIES, Case
+from tests.oracle.cases import ALL, Case
 from tests.oracle.liveness import check, live, make_live
 from tests.oracle.queries import Query, expanded
 from tests.oracle.streams import StreamSpec
@@ -18,10 +18,9 @@ from tests.oracle.test_found import row
 
 EXAMPLES = max(1, settings.default.max_examples // 8)
 SEEDS = st.integers(0, 2**63)
-ANSWERED = [family for family in FAMILIES if family not in ("nested", "calendar", "joined")]
 
 
-@pytest.mark.parametrize("family", ANSWERED)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=EXAMPLES)
 @given(seed=SEEDS)
 def test_each_row_is_out_before_the_end_in_one_process(family: str, seed: int) -> None:
@@ -29,7 +28,7 @@ def test_each_row_is_out_before_the_end_in_one_process(family: str, seed: int) -
     check(case, live(case))
 
 
-@pytest.mark.parametrize("family", ANSWERED)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=max(1, EXAMPLES // 3))
 @given(seed=SEEDS, buckets=st.sampled_from([1, 2, 3, 5]))
 def test_each_row_is_out_before_the_end_over_buckets(family: str, seed: int, buckets: int) -> None:
@@ -40,7 +39,7 @@ def test_each_row_is_out_before_the_end_over_buckets(family: str, seed: int, buc
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("family", ANSWERED)
+@pytest.mark.parametrize("family", ALL)
 @settings(max_examples=10 * EXAMPLES)
 @given(seed=SEEDS, buckets=st.sampled_from([0, 0, 0, 1, 2, 3, 5]))
 def test_each_row_is_out_before_the_end_thorough(family: str, seed: int, buckets: int) -> None:
