@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -37,3 +37,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     if report.failed and seed is not None and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         again = f"HYPOTHESIS_PROFILE={PROFILE} python -m pytest '{item.nodeid}' --hypothesis-seed={seed}"
         report.sections.append(("Random examples", f"repeat: {again}"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    """The Spark session of all tests."""
+    from millstream.runtime.spark.session import get_session
+
+    session = get_session(os.environ.get("MILLSTREAM_TEST_MASTER", "local[2]"))
+    yield session
+    session.stop()

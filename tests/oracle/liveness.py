@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -17,6 +19,7 @@ from millstream.plan.catalog import Stream
 from millstream.progress.ets import LIVE
 from millstream.runtime.launch import Launch
 from millstream.runtime.local.run import LocalRun
+from millstream.runtime.runs import run_spark
 from millstream.runtime.status import Status
 from millstream.session.letters import LetterList
 from millstream.testing.run import Result, _units, collected, stand_ins
@@ -42,13 +45,13 @@ CLOSERS = {
 """The value of `i` in a row that closes the key k, by the clause of the stream."""
 
 
-def make_live(r: random.Random, family: str) -> Case:
-    """A case whose streams close all values and move their marks far forward, by heartbeats or by the clock."""
+def make_live(r: random.Random, family: str, clocks: bool = True) -> Case:
+    """A case whose streams close all values and move their marks far forward, by heartbeats or, where `clocks` move, by those."""
     case = make_case(r, family)
     keys = {_plain(row["k"]): row["k"] for s in case.streams for row in s.rows}.values()
     streams = case.streams if family in BY_VALUE else tuple(map(_closes_clusters, case.streams))
     beats = BEATS if "rows" in case.families else 1
-    streams = tuple(_closing(r, s, [_typed(key, s.key) for key in keys], _now(case), beats) for s in streams)
+    streams = tuple(_closing(r, s, [_typed(key, s.key) for key in keys], _now(case), beats, clocks) for s in streams)
     return replace(case, streams=streams)
 
 
@@ -72,7 +75,7 @@ def _now(case: Case) -> int:
     return max((row["ts"] for s in case.streams for row in s.tuples()), default=0) + SECOND
 
 
-def _closing(r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beats: int) -> StreamSpec:
+def _closing(r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beats: int, clocks: bool) -> StreamSpec:
     """The stream with what closes these keys behind its tuples, and then what moves its mark."""
     rows = list(spec.rows)
     times = [row["ts"] for row in rows if row["ts"] is not None]
@@ -88,8 +91,8 @@ def _closing(r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beat
         missing = [key for key in keys if _plain(key) not in here]
         fresh = [key_of(FRESH, spec.key)] if "clustered" in spec.declared else []
         rows += [{**empty, "k": key, "kind": "row"} for key in [*missing, *fresh]]
-    by_clock = spec.order != "punctuated" and spec.tuples() and min(times) > now - LIVE and r.random() < 0.5
-    if by_clock:
+    lively = clocks and spec.order != "punctuated" and spec.tuples() and min(times) > now - LIVE
+    if lively and r.random() < 0.5:
         return replace(spec, rows=tuple(rows))
     rows += [{**empty, "k": key_of(0, spec.key), "kind": "beat", "ts": now + FAR}] * beats
     return replace(spec, rows=tuple(rows), punctuations=tuple(dict.fromkeys((*spec.punctuations, "beat"))))
@@ -207,19 +210,45 @@ def live(case: Case, *, buckets: int = 0, chance: random.Random | None = None) -
     """The case in this process, or hosted over several buckets; no stream ends."""
     clock = ManualClock(_now(case))
 
+    def run(launch: Launch) -> Status:
+        if buckets:
+            return _hosted(launch, clock, case.batch, buckets, chance or random.Random(0))
+        return _in_one_process(launch, clock, case.batch)
+
+    with watched(forgets=case.forgets):
+        return _fed(case, run)
+
+
+def on_spark(case: Case, seconds: float = 60) -> Result:
+    """The case on Spark, stopped when the answer is out and nothing is held, or when the time is up."""
+    stop, until = threading.Event(), time.monotonic() + seconds
+    rows = sum(len(case.expected(number)) for number in range(len(case.queries)))
+    given = {s.name: len(s.rows) for s in case.streams}
+
+    def run(launch: Launch) -> Status:
+        def watch(status: Status) -> None:
+            read = all(status.tuples_in.get(name, 0) == given[name] for name in launch.streams)
+            if (read and status.tuples_out == rows and not status.state_rows) or time.monotonic() > until:
+                stop.set()
+
+        launch.settings.set("execution.batch", case.batch)
+        return run_spark(launch, stop=stop, on_status=watch)
+
+    return _fed(case, run)
+
+
+def _fed(case: Case, run: Callable[[Launch], Status]) -> Result:
+    """The case over lists that hold all of their units and do not end."""
+    tables = case.inputs()
+
     def source(stream: Stream) -> ListSource:
         return ListSource(stream.name, stream.read_schema, _units(stream, tables[stream.name], case.files), ended=False)
 
-    tables = case.inputs()
     copy, sinks, _ = stand_ins(case.pipeline(), source)
     launch = Launch.prepare(copy)
     letters = LetterList()
     launch.letters = letters  # type: ignore[assignment]
-    with watched(forgets=case.forgets):
-        if buckets:
-            status = _hosted(launch, clock, case.batch, buckets, chance or random.Random(0))
-        else:
-            status = _in_one_process(launch, clock, case.batch)
+    status = run(launch)
     return Result(collected(copy, sinks), letters.letters, status)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from unittest.mock import patch
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle.cases import ALL, Case
-from tests.oracle.liveness import check, live, make_live
+from tests.oracle.liveness import check, live, make_live, on_spark
 from tests.oracle.queries import Query, expanded
 from tests.oracle.streams import StreamSpec
 from tests.oracle.test_found import row
@@ -46,6 +47,18 @@ def test_each_row_is_out_before_the_end_thorough(family: str, seed: int, buckets
     chance = random.Random(seed)
     case = make_live(chance, family)
     check(case, live(case, buckets=buckets, chance=chance))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", range(20))
+def test_each_row_is_out_before_the_end_on_spark(number: int, spark: object) -> None:
+    """Marks move by heartbeats alone here, as the data is much older than the clock."""
+    family = [family for family in ALL if family not in ("rows", "closed")][number]
+    chance = random.Random(f"{family} on Spark")
+    cases = (make_live(chance, family, clocks=False) for _ in itertools.count())
+    case = next(case for case in cases if case.expected(0))
+    check(case, on_spark(case))
 
 
 COUNT = "SELECT k AS k, count(*) AS n FROM A GROUP BY k"

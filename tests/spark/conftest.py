@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
+def spark(spark: object) -> object:
+    """The session of all tests, whose workers get the toy program with the query."""
     import toy
     from pyspark import cloudpickle
 
-    from millstream.runtime.spark.session import get_session
-
     cloudpickle.register_pickle_by_value(toy)
-    session = get_session("local[2]")
-    yield session
-    session.stop()
+    return spark
