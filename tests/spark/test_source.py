@@ -239,6 +239,19 @@ def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         list(wire.rows_of(Outcome(packets=(Packet(0, 0, (0, 0, 0), b"x" * 11),)), 1, 0, 0))
 
 
+def test_with_an_interval_the_pace_grows_while_micro_batches_are_short_beside_it(tmp_path: Path) -> None:
+    """Else a stream of small files is always behind, and no micro-batch waits for the interval."""
+    for interval, grown in ((0.0, 2), (10.0, 4)):
+        pace = spaced(toy_program(toy.FileWords(str(tmp_path), watch=True)), interval, units=None).pace
+        for _ in range(2):
+            pace.took(pace.limit())
+        pace.since -= 3.0  # so long took the micro-batch
+        assert pace.limit() == grown
+        pace.took(1)
+        pace.since -= 3.0 * max(interval, 2.0)
+        assert pace.limit() == 2
+
+
 def test_the_pace_grows_only_while_micro_batches_are_short_and_full() -> None:
     pace = Pace(2, None)
     seen = []

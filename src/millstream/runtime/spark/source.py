@@ -111,7 +111,7 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         self.editions = Editions(None if halt is None else halt.path)
         self.shape = shape
         self.tasks = tasks
-        self.pace = Pace(tasks, units)
+        self.pace = Pace(tasks, units, max(TARGET_SECONDS, interval))
         self.interval = interval
         """Seconds from the beginning of a micro-batch to that of the next. Spark's own trigger would ask for nothing meanwhile: no stop
         and no change of queries would be heard, and a micro-batch that has left something behind would wait, too."""
@@ -306,13 +306,14 @@ def now_us() -> int:
 
 
 class Pace:
-    """How many units of each stream a micro-batch may take: fixed, or grown and shrunk towards TARGET_SECONDS.
+    """How many units of each stream a micro-batch may take: fixed, or grown and shrunk towards so many seconds.
 
     It grows while micro-batches take all they may; the sources' own limits on bytes and tuples keep one from growing too large.
     Only the size of micro-batches depends on the clock, never an answer: what was taken is in the offset.
     """
 
-    def __init__(self, tasks: int, fixed: int | None) -> None:
+    def __init__(self, tasks: int, fixed: int | None, target: float = TARGET_SECONDS) -> None:
+        self.target = target
         self.least = tasks
         self.fixed = fixed
         self.now = fixed or tasks
@@ -326,9 +327,9 @@ class Pace:
         self.seconds = self.seconds or time.monotonic() - self.since
         if self.fixed is None and self.taken and self.batches > 1:  # the first one pays for the start-up
             seconds = self.seconds
-            if seconds < TARGET_SECONDS / 2 and self.taken >= self.now:
+            if seconds < self.target / 2 and self.taken >= self.now:
                 self.now *= 2
-            elif seconds > TARGET_SECONDS * 2:
+            elif seconds > self.target * 2:
                 self.now = max(self.least, self.taken // 2)
         return self.now
 
