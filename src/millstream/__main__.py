@@ -7,7 +7,7 @@ import _signal  # type: ignore[import-not-found]
 
 
 def main() -> None:
-    """Run the command. An interrupt during its imports shows no traceback; then each command has a handler."""
+    """Run the command. An interrupt during its imports shows no traceback; later a command handles it."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from millstream.cli import main as command
