@@ -140,14 +140,17 @@ def test_a_secret_is_nowhere_in_what_a_run_on_spark_leaves(
         )
 
     live(FIRST, lambda: rows("more") == 1 and any("2.sql" in line for line in said))
+    outcome = tmp_path / "control" / "1.sql.ok"
+    outcome.unlink()  # as if a crash had come between
     (tmp_path / "in" / "1.csv").write_text("k,ts\n2,2026-01-01 12:00:01\n")
     live(SECOND, lambda: rows("more") == 2)
     assert [secret and secret.value for secret in opened] == [FIRST, FIRST, SECOND, SECOND]
+    assert outcome.exists() and "secret and written out" in (tmp_path / "control" / "2.sql.err").read_text()
     assert rows("out") == 2 and rows("letters") == 0
     assert any(line.startswith(f"nothing was changed by {place}/control/2.sql") for line in said)
     out, err = capfd.readouterr()
     left = [*said, out, err]
-    files = [file for file in tmp_path.rglob("*") if file.is_file() and file.parent.name != "control"]
+    files = [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix != ".sql"]
     assert {"millstream.json", "changes.jsonl", "metrics.jsonl"} <= {file.name for file in files}
     left += [file.read_bytes().decode("latin-1") for file in files]
     assert not [text for text in left if FIRST in text or SECOND in text]
