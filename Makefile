@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 test: lint types ## lint, types and the tests, in a few minutes
-	@$(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+	@$(WITH_JAVA) $(BIN)/python -m tests.side_by_side -q -m "not slow" $(ARGS)
 
 test-all: lint types ## the same with the slow tests and many more random examples, new in each run
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q $(ARGS)
