@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import pickle
 import random
 from decimal import Decimal
 from typing import Any
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from millstream.pipeline import Pipeline
+from millstream.runtime.program import Outcome, Packet
 from millstream.testing import Result, run
-from tests.oracle.buckets import run_hosted
+from tests.oracle.buckets import Host, Place, run_hosted
 from tests.oracle.watch import watched
 
 COLUMNS = "(k BIGINT, i INT, s STRING, ts TIMESTAMP) TIMESTAMP BY ts ORDERED"
@@ -201,6 +203,29 @@ def test_a_group_whose_sum_overflows_is_one_letter(
         assert letter.stream == "S"
         assert json.loads(str(letter.content)) == content
         assert "does not fit" in letter.reason and "CAST the argument" in letter.reason
+
+
+class Replaying(Host):
+    """A host of which each step is done by a worker that dies, and then once more."""
+
+    def _step(self, place: Place, packets: list[Packet]) -> Outcome:
+        lost = self.program.stage(*place)
+        if self.written.get(place):
+            lost.restore(self.written[place])
+        before = lost.run(pickle.loads(pickle.dumps(packets)))
+        outcome = super()._step(place, packets)
+        assert sorted(map(repr, before.letters)) == sorted(map(repr, outcome.letters))
+        return outcome
+
+
+def test_a_replay_makes_the_letters_of_groups_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.oracle.buckets.Host", Replaying)
+    for query in (
+        "SELECT k, sum(v) AS t FROM S [RANGE 10 SECONDS] GROUP BY k",
+        "SELECT k, sum(v) AS t FROM S GROUP BY k",
+    ):
+        result = summed(query, 2)
+        assert len(result.letters) == 1
 
 
 def test_a_window_may_reach_further_than_the_calendar_in_a_join() -> None:

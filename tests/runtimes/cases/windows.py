@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from tests.runtimes.case import AB_TUPLES, Case, at
 
@@ -28,11 +28,26 @@ BUCKET = "time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTE
 
 CASES = [
     Case("tumbling", "tumbling: RANGE", query("[RANGE 10 SECONDS]"), counted(10, 10)),
-    Case("tumbling_without_group", "tumbling: RANGE", query("[RANGE 10 SECONDS]", group=""), counted(10, 10, group="")),
+    Case(
+        "tumbling_without_group",
+        "tumbling: RANGE",
+        query("[RANGE 10 SECONDS]", group=""),
+        counted(10, 10, group=""),
+    ),
     Case("sliding", "sliding: RANGE, SLIDE", query("[RANGE 20 SECONDS SLIDE 5 SECONDS]"), counted(20, 5)),
-    Case("sliding_unevenly", "sliding: RANGE, SLIDE", query("[RANGE 7 SECONDS, SLIDE 3 SECONDS]"), counted(7, 3)),
+    Case(
+        "sliding_unevenly",
+        "sliding: RANGE, SLIDE",
+        query("[RANGE 7 SECONDS, SLIDE 3 SECONDS]"),
+        counted(7, 3),
+    ),
     Case("with_gaps", "SLIDE longer than RANGE", query("[RANGE 4 SECONDS SLIDE 10 SECONDS]"), counted(4, 10)),
-    Case("sliding_finely", "sliding: RANGE, SLIDE", query("[RANGE 1500 MILLISECONDS SLIDE 250 MILLISECONDS]"), counted(1.5, 0.25)),
+    Case(
+        "sliding_finely",
+        "sliding: RANGE, SLIDE",
+        query("[RANGE 1500 MILLISECONDS SLIDE 250 MILLISECONDS]"),
+        counted(1.5, 0.25),
+    ),
     Case("rows", "ROWS", query("[ROWS 7]"), in_rows(7, 7)),
     Case("rows_sliding", "ROWS, SLIDE", query("[ROWS 10 SLIDE 4]"), in_rows(10, 4)),
     Case("rows_with_gaps", "ROWS, SLIDE", query("[ROWS 3 SLIDE 8]"), in_rows(3, 8)),
@@ -96,7 +111,16 @@ CASES = [
         "tumbling: RANGE",
         query("[RANGE 10 SECONDS]"),
         counted(10, 10),
-        inputs={"A": [(1, 1, at(0)), (1, 2, at(9.999999)), (1, 4, at(10)), (1, 8, at(10)), (1, 16, at(20)), (1, 32, at(3600))]},
+        inputs={
+            "A": [
+                (1, 1, at(0)),
+                (1, 2, at(9.999999)),
+                (1, 4, at(10)),
+                (1, 8, at(10)),
+                (1, 16, at(20)),
+                (1, 32, at(3600)),
+            ]
+        },
     ),
     Case(
         "group_by_time",
@@ -152,14 +176,41 @@ CASES = [
         "SELECT DISTINCT in windows",
         "INSERT INTO Out SELECT DISTINCT k, v FROM A [RANGE 10 SECONDS];",
         f"SELECT DISTINCT k, v, {BUCKET} FROM A",
-        inputs={"A": [(None, 1, at(0)), (None, 1, at(1)), (None, None, at(1)), (None, None, at(2)), (1, None, at(12)), (1, None, at(13))]},
+        inputs={
+            "A": [
+                (None, 1, at(0)),
+                (None, 1, at(1)),
+                (None, None, at(1)),
+                (None, None, at(2)),
+                (1, None, at(12)),
+                (1, None, at(13)),
+            ]
+        },
     ),
-    Case("window_over_nothing", "streams without a tuple", query("[RANGE 10 SECONDS]"), counted(10, 10), inputs={}),
+    Case(
+        "window_over_nothing",
+        "streams without a tuple",
+        query("[RANGE 10 SECONDS]"),
+        counted(10, 10),
+        inputs={},
+    ),
     Case(
         "one_tuple",
         "tumbling: RANGE",
         query("[RANGE 10 SECONDS SLIDE 5 SECONDS]"),
         counted(10, 5),
         inputs={"A": AB_TUPLES["A"][:1]},
+    ),
+    Case(
+        "days",
+        "RANGE on a DATE: whole days",
+        """INSERT INTO Out SELECT sum(n) AS n
+        FROM (SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM S GROUP BY CAST(ts AS DATE)) [RANGE 48 HOURS];""",
+        rows=[
+            {"n": 3, "window_start": date(2024, 5, 1), "window_end": date(2024, 5, 3)},
+            {"n": 1, "window_start": date(2024, 5, 5), "window_end": date(2024, 5, 7)},
+        ],
+        streams="CREATE STREAM S (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;",
+        inputs={"S": [(1, at(0)), (2, at(9)), (3, at(86_400)), (4, at(4 * 86_400))]},
     ),
 ]
