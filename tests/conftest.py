@@ -34,7 +34,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     outcome = yield
     report = outcome.get_result()
     seed = item.config.option.hypothesis_seed
-    if report.failed and seed is not None and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+    if (
+        report.failed
+        and seed is not None
+        and getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    ):
         again = f"HYPOTHESIS_PROFILE={PROFILE} python -m pytest '{item.nodeid}' --hypothesis-seed={seed}"
         report.sections.append(("Random examples", f"repeat: {again}"))
 

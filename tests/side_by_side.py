@@ -22,9 +22,13 @@ NO_TESTS = 5
 def halves(tests: Path) -> tuple[list[str], list[str]]:
     """All directories and files of tests, those on Spark first."""
     found = sorted(
-        path for path in tests.iterdir() if (path.is_dir() and any(path.glob("**/test_*.py"))) or path.match("test_*.py")
+        path
+        for path in tests.iterdir()
+        if (path.is_dir() and any(path.glob("**/test_*.py"))) or path.match("test_*.py")
     )
-    one, other = ([str(path) for path in found if (path.name in ON_SPARK) is spark] for spark in (True, False))
+    one, other = (
+        [str(path) for path in found if (path.name in ON_SPARK) is spark] for spark in (True, False)
+    )
     return one, other
 
 
@@ -51,7 +55,9 @@ def lines(process: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[str]:
 def closing(counts: Counter[str], seconds: float) -> str:
     """One line for both halves, in the form of pytest."""
     order = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warnings", "errors")
-    parts = [f"{counts[name]} {name.rstrip('s') if counts[name] == 1 else name}" for name in order if counts[name]]
+    parts = [
+        f"{counts[name]} {name.rstrip('s') if counts[name] == 1 else name}" for name in order if counts[name]
+    ]
     whole = f" ({timedelta(seconds=int(seconds))})" if seconds >= 60 else ""
     return f"{', '.join(parts) or 'no tests ran'} in {seconds:.2f}s{whole}"
 
@@ -63,7 +69,9 @@ def main(arguments: Sequence[str], root: Path) -> int:
     began, counts = time.monotonic(), Counter[str]()
     with tempfile.NamedTemporaryFile() as one, tempfile.NamedTemporaryFile() as two:
         running = [
-            subprocess.Popen([*pytest, *arguments, *more, *paths], cwd=root, stdout=file, stderr=subprocess.STDOUT)
+            subprocess.Popen(
+                [*pytest, *arguments, *more, *paths], cwd=root, stdout=file, stderr=subprocess.STDOUT
+            )
             for paths, file, more in zip(
                 halves(root / "tests"), (one, two), (["-o", "cache_dir=.pytest_cache/spark"], []), strict=True
             )

@@ -42,4 +42,6 @@ def test_the_worse_half_decides(
 
 def test_long_runs_have_minutes() -> None:
     counts = side_by_side.Counter({"passed": 4145, "skipped": 2, "deselected": 508})
-    assert side_by_side.closing(counts, 316.98) == "4145 passed, 2 skipped, 508 deselected in 316.98s (0:05:16)"
+    assert (
+        side_by_side.closing(counts, 316.98) == "4145 passed, 2 skipped, 508 deselected in 316.98s (0:05:16)"
+    )

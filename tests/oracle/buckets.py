@@ -25,9 +25,9 @@ STAGES = 8
 
 
 class Host:
-    """Runs one program to its end, or over streams without one; chance decides how units fall into micro-batches and when state
-    is written and read.
+    """Runs one program to its end, or over streams without one.
 
+    Chance decides how units fall into micro-batches and when state is written and read.
     With a file for `notes` silent streams make enabling timestamps, by the clock that `run` is given.
     """
 
@@ -94,8 +94,10 @@ class Host:
             for name, units in waiting.items():
                 stream, taken = self._stream(name), self.taken[name]
                 for unit in units[taken : taken + self.chance.randint(0, 3)]:
-                    made = self.program.mark(stream, len(units) - 1, None) if unit is None else self.program.ingest(stream, unit, now)
-                    outcomes += list(made)
+                    if unit is None:
+                        outcomes += self.program.mark(stream, len(units) - 1, None)
+                    else:
+                        outcomes += self.program.ingest(stream, unit, now)
                     self.taken[name] += 1
                     self.arrived = now
             self.micro_batch(outcomes)
@@ -105,11 +107,13 @@ class Host:
             writer.close()
 
     def _enabling(self, now: int) -> list[Outcome]:
-        """The enabling timestamps that silent streams make at this time, as `runtime/spark/source.py` makes them."""
-        states = {name: {"mark": mark, "arrived": self.arrived, "ended": False} for name, mark in self.enabled.items()}
+        """The enabling timestamps of silent streams at this time, made as `runtime/spark/source.py` makes them."""
+        common = {"arrived": self.arrived, "ended": False}
+        states = {name: {**common, "mark": mark} for name, mark in self.enabled.items()}
         made = self.program.enabling(states, set(), now) if self.program.notes_path else {}
         self.enabled |= made
-        return [o for name, mark in made.items() for o in self.program.mark(self._stream(name), self.taken[name], mark)]
+        marks = [(self._stream(name), self.taken[name], mark) for name, mark in made.items()]
+        return [outcome for mark in marks for outcome in self.program.mark(*mark)]
 
     def micro_batch(self, outcomes: list[Outcome], everyone: bool = False) -> None:
         for index in range(self.program.stages):

@@ -91,7 +91,8 @@ class Case:
     def refusal(self) -> MillstreamError | None:
         """The reason why the planner refuses the case."""
         try:
-            Launch.prepare(stand_ins(self.pipeline(), lambda stream: ListSource(stream.name, stream.read_schema))[0])
+            copy, _, _ = stand_ins(self.pipeline(), lambda stream: ListSource(stream.name, stream.read_schema))
+            Launch.prepare(copy)
         except MillstreamError as error:
             return error
         return None
@@ -105,7 +106,8 @@ class Case:
             tables[stream.name] = stream.arrived()[0]
             kept = {id(row) for row in stream.tuples()}
             numbers = [n for n, row in enumerate(stream.rows) if id(row) in kept]
-            tables[f"{stream.name}_numbered"] = tables[stream.name].append_column("number", pa.array(numbers, pa.int64()))
+            numbered = tables[stream.name].append_column("number", pa.array(numbers, pa.int64()))
+            tables[f"{stream.name}_numbered"] = numbered
         return duck.answer(tables, self.queries[number].duck, queries.views([s.name for s in self.streams]))
 
     def refused(self) -> Counter[str]:
@@ -129,7 +131,8 @@ class Case:
             if query.by:
                 table = result.tables[f"Out{number}"]
                 places = [table.schema.names.index(name) for name in query.by]
-                ours, theirs = ([[row[at] for at in places] for row in rows] for rows in (duck.rows_of(table), self.expected(number)))
+                both = duck.rows_of(table), self.expected(number)
+                ours, theirs = ([[row[at] for at in places] for row in rows] for rows in both)
                 assert ours == theirs, f"{self}\nnot in the order of DuckDB: {ours}, but {theirs}"
 
     def check_letters(self, result: Result) -> None:

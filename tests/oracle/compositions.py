@@ -1,6 +1,6 @@
 """Random compositions with several times: each query is written twice, and the planner may refuse it."""
 
-# ruff: noqa: E501 - a query reads best on one line
+
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.oracle.streams import SECOND
 
 TIMES = ("ts", "t2")
 SECOND_TIMES = (
-    "ts", "ts", "ts + INTERVAL 7 SECONDS", "ts - INTERVAL 3 SECONDS", "date_trunc('minute', ts)", "date_trunc('second', ts + INTERVAL 1 SECOND)",
+    "ts", "ts", "ts + INTERVAL 7 SECONDS", "ts - INTERVAL 3 SECONDS", "date_trunc('minute', ts)",
+    "date_trunc('second', ts + INTERVAL 1 SECOND)",
     "CASE WHEN b THEN ts ELSE ts + INTERVAL 1 SECOND END",
 )  # fmt: skip
 """The last one does not progress."""
@@ -32,13 +33,20 @@ def base(r: random.Random, streams: list[str]) -> Relation:
     return Relation(text, text)
 
 
-def compose(r: random.Random, streams: list[str], depth: int, kinds: str = "join union distinct window group filter") -> Relation:
+def compose(
+    r: random.Random, streams: list[str], depth: int, kinds: str = "join union distinct window group filter"
+) -> Relation:
     """A relation of the same columns, of operators on one another."""
     if depth == 0:
         return base(r, streams)
-    return {"join": joined, "union": union, "distinct": deduplicated, "window": windowed, "group": grouped, "filter": filtered}[
-        r.choice(kinds.split())
-    ](r, streams, depth - 1)
+    return {
+        "join": joined,
+        "union": union,
+        "distinct": deduplicated,
+        "window": windowed,
+        "group": grouped,
+        "filter": filtered,
+    }[r.choice(kinds.split())](r, streams, depth - 1)
 
 
 def filtered(r: random.Random, streams: list[str], depth: int) -> Relation:
@@ -64,14 +72,19 @@ def window(r: random.Random) -> tuple[str, int, int, str]:
 
 def in_windows(r: random.Random, one: Relation) -> tuple[str, str]:
     text, width, slide, time = window(r)
-    return f"{one.ours} {text} AS w", expanded(one.duck, width, slide, f"epoch_us({time})", f" WHERE {time} IS NOT NULL")
+    return f"{one.ours} {text} AS w", expanded(
+        one.duck, width, slide, f"epoch_us({time})", f" WHERE {time} IS NOT NULL"
+    )
 
 
 def deduplicated(r: random.Random, streams: list[str], depth: int) -> Relation:
     """DISTINCT in windows, with the times of its tuples or those of its windows; or without a window."""
     one = compose(r, streams, depth)
     if r.random() < 0.3:
-        return Relation(f"(SELECT DISTINCT k, i, ts, t2 FROM {one.ours} AS w)", f"(SELECT DISTINCT k, i, ts, t2 FROM {one.duck} AS w)")
+        return Relation(
+            f"(SELECT DISTINCT k, i, ts, t2 FROM {one.ours} AS w)",
+            f"(SELECT DISTINCT k, i, ts, t2 FROM {one.duck} AS w)",
+        )
     ours, duck = in_windows(r, one)
     columns = r.choice(["k, i, ts, t2", "k, i, ts, t2", "k, ts, t2", "k"])
     shown = {
@@ -92,10 +105,16 @@ def windowed(r: random.Random, streams: list[str], depth: int) -> Relation:
     """Groups of a window, with its ends for times."""
     ours, duck = in_windows(r, compose(r, streams, depth))
     times = r.choice(
-        ["window_start AS ts, window_end AS t2", "window_end AS ts, window_start AS t2", "window_start AS ts, window_start AS t2"]
+        [
+            "window_start AS ts, window_end AS t2",
+            "window_end AS ts, window_start AS t2",
+            "window_start AS ts, window_start AS t2",
+        ]
     )
     select = f"SELECT k, max(i) AS i, {times}"
-    return Relation(f"({select} FROM {ours} GROUP BY k)", f"({select} FROM {duck} GROUP BY k, window_start, window_end)")
+    return Relation(
+        f"({select} FROM {ours} GROUP BY k)", f"({select} FROM {duck} GROUP BY k, window_start, window_end)"
+    )
 
 
 def grouped(r: random.Random, streams: list[str], depth: int) -> Relation:
@@ -103,7 +122,9 @@ def grouped(r: random.Random, streams: list[str], depth: int) -> Relation:
     one = compose(r, streams, depth)
     select = r.choice(["SELECT k, max(i) AS i, ts, t2", "SELECT k, max(i) AS i, ts, max(t2) AS t2"])
     by = "k, ts" if "max(t2)" in select else "k, ts, t2"
-    return Relation(f"({select} FROM {one.ours} AS g GROUP BY {by})", f"({select} FROM {one.duck} AS g GROUP BY {by})")
+    return Relation(
+        f"({select} FROM {one.ours} AS g GROUP BY {by})", f"({select} FROM {one.duck} AS g GROUP BY {by})"
+    )
 
 
 def joined(r: random.Random, streams: list[str], depth: int) -> Relation:
@@ -119,17 +140,25 @@ def join_of(r: random.Random, one: Relation, two: Relation) -> Relation:
     ours, duck = [f"{one.ours} AS a", f"{two.ours} AS b"], list(on)
     if r.random() < 0.3:
         times, sizes = (r.choice(TIMES), r.choice(TIMES)), (r.choice(SIZES), r.choice(SIZES))
-        left, right = (f" [RANGE {size} MICROSECONDS, WA {time}]" for size, time in zip(sizes, times, strict=True))
+        left, right = (
+            f" [RANGE {size} MICROSECONDS, WA {time}]" for size, time in zip(sizes, times, strict=True)
+        )
         ours = [f"{one.ours}{left} AS a", f"{two.ours}{right} AS b"]
-        duck.append(f"epoch_us(a.{times[0]}) BETWEEN epoch_us(b.{times[1]}) - {sizes[0]} AND epoch_us(b.{times[1]}) + {sizes[1]}")
+        duck.append(
+            f"epoch_us(a.{times[0]}) - epoch_us(b.{times[1]}) BETWEEN -{sizes[0]} AND {sizes[1]}"
+        )
     else:
         for _ in range(r.choice([1, 1, 2])):
             a, b, low, high = r.choice(TIMES), r.choice(TIMES), r.choice([0, 1, 20]), r.choice([0, 2, 20])
             on.append(f"b.{b} BETWEEN a.{a} - INTERVAL {low} SECONDS AND a.{a} + INTERVAL {high} SECONDS")
         duck = list(on)
     if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN"):
-        columns, word = "a.k AS k, a.i AS i, a.ts AS ts, a.t2 AS t2", "EXISTS" if "SEMI" in kind else "NOT EXISTS"
-        theirs = f"(SELECT {columns} FROM {one.duck} AS a WHERE {word} (SELECT 1 FROM {two.duck} AS b WHERE {' AND '.join(duck)}))"
+        columns, word = (
+            "a.k AS k, a.i AS i, a.ts AS ts, a.t2 AS t2",
+            "EXISTS" if "SEMI" in kind else "NOT EXISTS",
+        )
+        there = f"SELECT 1 FROM {two.duck} AS b WHERE {' AND '.join(duck)}"
+        theirs = f"(SELECT {columns} FROM {one.duck} AS a WHERE {word} ({there}))"
         return Relation(f"(SELECT {columns} FROM {ours[0]} {kind} {ours[1]} ON {' AND '.join(on)})", theirs)
     first, second = r.choice(["a.ts", "a.t2"]), r.choice(["a.ts", "a.t2", "b.ts", "b.t2"])
     columns = f"a.k AS k, b.i AS i, {first} AS ts, {second} AS t2"
@@ -148,16 +177,21 @@ def outermost(r: random.Random, one: Relation) -> Query:
         ours, duck = in_windows(r, one)
         select = "SELECT k, count(*) AS n, max(i) AS best"
         return Query(
-            f"{select} FROM {ours} GROUP BY k", f"{select}, window_start, window_end FROM {duck} GROUP BY k, window_start, window_end"
+            f"{select} FROM {ours} GROUP BY k",
+            f"{select}, window_start, window_end FROM {duck} GROUP BY k, window_start, window_end",
         )
     if chosen == 2:
         by = r.choice(["ts", "t2", "ts, t2", "t2, k"])
         return Query(
-            f"SELECT {by}, count(*) AS n FROM {one.ours} AS z GROUP BY {by}", f"SELECT {by}, count(*) FROM {one.duck} AS z GROUP BY {by}"
+            f"SELECT {by}, count(*) AS n FROM {one.ours} AS z GROUP BY {by}",
+            f"SELECT {by}, count(*) FROM {one.duck} AS z GROUP BY {by}",
         )
     if chosen == 3:
         columns = r.choice(["ts", "t2, i", "k, ts", "k, t2, ts"])
-        return Query(f"SELECT DISTINCT {columns} FROM {one.ours} AS z", f"SELECT DISTINCT {columns} FROM {one.duck} AS z")
+        return Query(
+            f"SELECT DISTINCT {columns} FROM {one.ours} AS z",
+            f"SELECT DISTINCT {columns} FROM {one.duck} AS z",
+        )
     return in_order(r, one)
 
 
@@ -169,7 +203,12 @@ def in_order(r: random.Random, one: Relation) -> Query:
     select, by = f"SELECT {time} AS tt, k, i FROM", ("tt", *(name for name, _, _ in keys))
     ours = ", ".join(name + written for name, written, _ in keys)
     duck = ", ".join(spelled.format(name) for name, _, spelled in keys)
-    return Query(f"{select} {one.ours} AS z ORDER BY tt, {ours}", f"{select} {one.duck} AS z ORDER BY tt, {duck}", "tt", by)
+    return Query(
+        f"{select} {one.ours} AS z ORDER BY tt, {ours}",
+        f"{select} {one.duck} AS z ORDER BY tt, {duck}",
+        "tt",
+        by,
+    )
 
 
 def composed(r: random.Random, streams: list[str]) -> Query:
@@ -206,7 +245,8 @@ def dated(r: random.Random, streams: list[str]) -> Relation:
     if r.random() < 0.5:
         text = f"(SELECT CAST(k AS BIGINT) AS k, i, CAST(ts AS DATE) AS d FROM {name})"
         return Relation(text, text)
-    text = f"(SELECT CAST(count(*) AS BIGINT) AS k, max(i) AS i, CAST(ts AS DATE) AS d FROM {name} GROUP BY CAST(ts AS DATE))"
+    select = "SELECT CAST(count(*) AS BIGINT) AS k, max(i) AS i, CAST(ts AS DATE) AS d"
+    text = f"({select} FROM {name} GROUP BY CAST(ts AS DATE))"
     return Relation(text, text)
 
 
@@ -217,9 +257,13 @@ def dates(r: random.Random, streams: list[str]) -> Query:
     if chosen < 2:
         text = f"[RANGE {written}, WA d]" if days == more else f"[RANGE {written} SLIDE {sliding}, WA d]"
         rows = expanded(one.duck, days, more, f"d - {EPOCH}", times=False)
-        ends = ", ".join(f"CAST({EPOCH} + CAST({end} AS INT) AS DATE) AS {end}" for end in ("window_start", "window_end"))
+        ends = ", ".join(
+            f"CAST({EPOCH} + CAST({end} AS INT) AS DATE) AS {end}" for end in ("window_start", "window_end")
+        )
         if chosen == 0:
-            return Query(f"SELECT DISTINCT k FROM {one.ours} {text} AS w", f"SELECT DISTINCT k, {ends} FROM {rows}")
+            return Query(
+                f"SELECT DISTINCT k FROM {one.ours} {text} AS w", f"SELECT DISTINCT k, {ends} FROM {rows}"
+            )
         select = "SELECT i, count(*) AS n, max(k) AS best, max(d) AS last"
         return Query(
             f"{select} FROM {one.ours} {text} AS w GROUP BY i",
@@ -243,5 +287,6 @@ def dates(r: random.Random, streams: list[str]) -> Query:
 
 
 COMPOSITIONS: dict[str, Family] = {
-    "composed": composed, "window-joined": window_joined, "distinct-joined": distinct_joined, "ordered": ordered, "dates": dates,
+    "composed": composed, "window-joined": window_joined, "distinct-joined": distinct_joined, "ordered": ordered,
+    "dates": dates,
 }  # fmt: skip

@@ -61,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--family", choices=list(ALL), help="this family alone")
-    parser.add_argument("--kind", choices=list(KINDS), help="answers after the end of the streams, or while they run")
+    parser.add_argument(
+        "--kind", choices=list(KINDS), help="answers after the end of the streams, or while they run"
+    )
     parser.add_argument("--host", choices=HOSTS, help="this host alone")
     parser.add_argument("--seed", type=int, help="run one case again, with its family, kind and host")
     options = parser.parse_args(arguments)
@@ -78,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def fuzz(minutes: float, families: Sequence[str], kinds: Sequence[str], hosts: Sequence[str]) -> int:
-    """Go round robin until the time is up, and print what failed and how many cases there were; 1 after a failure."""
+    """Go round robin until the time is up, and print the failures and the number of cases; 1 after a failure."""
     began, cases, failures = time.monotonic(), Counter[tuple[str, str, str]](), 0
     for family, kind, host in cycle(product(families, kinds, hosts)):
         if time.monotonic() - began > 60 * minutes:

@@ -1,4 +1,4 @@
-"""The liveness oracle: no stream ends, marks move far forward, all values are closed; then each row is out and no state is left."""
+"""The liveness oracle: marks move far forward and all values are closed, then each row is out though no stream ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.oracle.watch import watched
 FAR = 20 * 365 * 86_400 * SECOND
 """Further than any window, band or calendar step of the families reaches."""
 BEATS = 24
-"""Heartbeats at the end of a stream: they have arrival numbers, so they fill each `[ROWS n]` window that holds a tuple."""
+"""Heartbeats at the end of a stream: they have arrival numbers, so they fill each `[ROWS n]` window with a tuple."""
 FRESH = 500
 """A key that no other tuple has."""
 BY_VALUE = ("closed", "punctuated")
@@ -46,12 +46,14 @@ CLOSERS = {
 
 
 def make_live(r: random.Random, family: str, clocks: bool = True) -> Case:
-    """A case whose streams close all values and move their marks far forward, by heartbeats or, where `clocks` move, by those."""
+    """A case whose streams close all values and move their marks far, by heartbeats or, where `clocks` move, by those."""
     case = make_case(r, family)
     keys = {_plain(row["k"]): row["k"] for s in case.streams for row in s.rows}.values()
     streams = case.streams if family in BY_VALUE else tuple(map(_closes_clusters, case.streams))
     beats = BEATS if "rows" in case.families else 1
-    streams = tuple(_closing(r, s, [_typed(key, s.key) for key in keys], _now(case), beats, clocks) for s in streams)
+    streams = tuple(
+        _closing(r, s, [_typed(key, s.key) for key in keys], _now(case), beats, clocks) for s in streams
+    )
     return replace(case, streams=streams)
 
 
@@ -60,7 +62,7 @@ def _plain(key: Any) -> Any:
 
 
 def _closes_clusters(spec: StreamSpec) -> StreamSpec:
-    """Joins of such a stream may keep tuples until their key is closed, and then the last cluster is closed by a clause."""
+    """The stream with a clause that closes its last cluster: joins of it may keep tuples until their key is closed."""
     more = ("close",) if "clustered" in spec.declared else ()
     return replace(spec, punctuations=tuple(dict.fromkeys((*spec.punctuations, *more))))
 
@@ -75,7 +77,9 @@ def _now(case: Case) -> int:
     return max((row["ts"] for s in case.streams for row in s.tuples()), default=0) + SECOND
 
 
-def _closing(r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beats: int, clocks: bool) -> StreamSpec:
+def _closing(
+    r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beats: int, clocks: bool
+) -> StreamSpec:
     """The stream with what closes these keys behind its tuples, and then what moves its mark."""
     rows = list(spec.rows)
     times = [row["ts"] for row in rows if row["ts"] is not None]
@@ -85,7 +89,11 @@ def _closing(r: random.Random, spec: StreamSpec, keys: list[Any], now: int, beat
     if "close" in spec.punctuations:
         rows += [{**empty, "k": key, "kind": "close"} for key in keys]
     elif ranges:
-        rows += [{**empty, "k": key, "kind": ranges[0], "i": CLOSERS[ranges[0]](key)} for key in keys if key is not None]
+        rows += [
+            {**empty, "k": key, "kind": ranges[0], "i": CLOSERS[ranges[0]](key)}
+            for key in keys
+            if key is not None
+        ]
     elif "unique" in spec.declared or "clustered" in spec.declared:
         here = {_plain(row["k"]) for row in spec.tuples()}
         missing = [key for key in keys if _plain(key) not in here]
@@ -120,11 +128,13 @@ def _rows_window(query: Query) -> tuple[int, int] | None:
 
 
 def _not_full(case: Case, query: Query, row: dict[str, Any]) -> bool:
-    return _rows_window(query) is not None and row["window_end"] > min(len(s.rows) for s in _reads(query, case))
+    return _rows_window(query) is not None and row["window_end"] > min(
+        len(s.rows) for s in _reads(query, case)
+    )
 
 
 def _in_open_windows(case: Case, query: Query) -> int:
-    """Tuples in windows that are not full, once for each such window: none has more groups, or values to count, than tuples."""
+    """Tuples in windows that are not full, once for each such window: none has more groups, or values, than tuples."""
     if (window := _rows_window(query)) is None:
         return 0
     (size, slide), (spec,) = window, _reads(query, case)
@@ -160,7 +170,9 @@ def _of_open_clusters(case: Case, query: Query) -> int:
     """No operator holds more than the combinations of such tuples of all inputs."""
     reads = _reads(query, case)
     keys = [_plain(key) for spec in reads for key in _open_cluster(spec)]
-    many = prod(1 + sum(_plain(row["k"]) in keys for row in spec.tuples()) for spec in reads) - 1 if keys else 0
+    many = (
+        prod(1 + sum(_plain(row["k"]) in keys for row in spec.tuples()) for spec in reads) - 1 if keys else 0
+    )
     return many * _kinds(query)
 
 
@@ -178,14 +190,20 @@ def _of_null(case: Case, query: Query) -> int:
     if " GROUP BY " not in query.ours or not _key_columns(query):
         return 0
     reads = _reads(query, case)
-    tuples = sum(row["k"] is None for spec in reads for row in spec.tuples()) if any(map(_leaves_null, reads)) else 0
+    tuples = (
+        sum(row["k"] is None for spec in reads for row in spec.tuples())
+        if any(map(_leaves_null, reads))
+        else 0
+    )
     return tuples * _kinds(query)
 
 
 EXCEPTED = (
     Excepted("a [ROWS n] window that is not full", ("rows",), _not_full, _in_open_windows),
     Excepted("the last open cluster of CLUSTERED BY", BY_VALUE, _in_open_cluster, _of_open_clusters),
-    Excepted("a group of null that UNIQUE, ranges and lists cannot close", BY_VALUE, _group_of_null, _of_null),
+    Excepted(
+        "a group of null that UNIQUE, ranges and lists cannot close", BY_VALUE, _group_of_null, _of_null
+    ),
 )
 
 
@@ -199,8 +217,14 @@ def check(case: Case, result: Result) -> None:
         table, expected = result.tables[f"Out{number}"], case.expected(number)
         unexpected, missing = duck.unequal(duck.rows_of(table), expected)
         assert not unexpected, f"{case}\nquery {number}: not in the answer: {unexpected[:5]}"
-        late = [row for row in missing if not any(e.row(case, query, dict(zip(table.schema.names, row, strict=True))) for e in excepted)]
-        assert not late, f"{case}\nquery {number}: {len(late)} of {len(expected)} rows are not out: {late[:5]}"
+        late = [
+            row
+            for row in missing
+            if not any(e.row(case, query, dict(zip(table.schema.names, row, strict=True))) for e in excepted)
+        ]
+        assert not late, (
+            f"{case}\nquery {number}: {len(late)} of {len(expected)} rows are not out: {late[:5]}"
+        )
         allowed += sum(e.state(case, query) for e in excepted)
     held = result.status.state_rows
     assert held <= allowed, f"{case}\n{held} tuples and groups are held, {allowed} may be"
@@ -242,7 +266,9 @@ def _fed(case: Case, run: Callable[[Launch], Status]) -> Result:
     tables = case.inputs()
 
     def source(stream: Stream) -> ListSource:
-        return ListSource(stream.name, stream.read_schema, _units(stream, tables[stream.name], case.files), ended=False)
+        return ListSource(
+            stream.name, stream.read_schema, _units(stream, tables[stream.name], case.files), ended=False
+        )
 
     copy, sinks, _ = stand_ins(case.pipeline(), source)
     launch = Launch.prepare(copy)
@@ -255,7 +281,13 @@ def _fed(case: Case, run: Callable[[Launch], Status]) -> Result:
 def _in_one_process(launch: Launch, clock: ManualClock, batch: int) -> Status:
     execution = Execution.of(launch.settings)
     run = LocalRun(
-        launch.graph, launch.sources, launch.sinks, clock=clock, batch_size=batch, execution=execution, on_letters=launch.letters.put
+        launch.graph,
+        launch.sources,
+        launch.sinks,
+        clock=clock,
+        batch_size=batch,
+        execution=execution,
+        on_letters=launch.letters.put,
     )
     run.open()
     for passes in (0, FAR):

@@ -82,7 +82,8 @@ class StreamSpec:
     def tuples(self) -> list[dict[str, Any]]:
         """The rows that are tuples and become no letters."""
         refused = self.arrived()[1]
-        return [row for row in self.rows if row["kind"] not in self.punctuations and not any(row is r for r in refused)]
+        rows = [row for row in self.rows if row["kind"] not in self.punctuations]
+        return [row for row in rows if not any(row is r for r in refused)]
 
     def arrived(self) -> tuple[pa.Table, list[dict[str, Any]]]:
         """The tuples that count, and those that are late or have no usable time (paper 004, section 3, in a loop)."""

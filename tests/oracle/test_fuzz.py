@@ -28,12 +28,18 @@ def test_a_failure_prints_the_command_that_repeats_it(capsys: pytest.CaptureFixt
     def wrong(family: str, host: str, seed: int) -> None:
         assert seed % 2, f"seed {seed} is even"
 
-    with patch.object(fuzz, "KINDS", {"answer": wrong}), patch.object(fuzz.secrets, "randbits", lambda bits: 42):
+    with (
+        patch.object(fuzz, "KINDS", {"answer": wrong}),
+        patch.object(fuzz.secrets, "randbits", lambda bits: 42),
+    ):
         assert fuzz.fuzz(0.0005, ["scan"], ["answer"], ["process"]) == 1
         out = capsys.readouterr().out
         command = next(line for line in out.splitlines() if line.startswith("repeat: "))
         assert "FAILED: AssertionError: seed 42 is even" in out
-        assert command == "repeat: python -m tests.oracle.fuzz --family scan --kind answer --host process --seed 42"
+        assert (
+            command
+            == "repeat: python -m tests.oracle.fuzz --family scan --kind answer --host process --seed 42"
+        )
         assert fuzz.main(command.split()[4:]) == 1
         assert fuzz.main([*command.split()[4:-1], "43"]) == 0
 

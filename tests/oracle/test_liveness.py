@@ -1,4 +1,4 @@
-"""Random queries answer while their streams run: without an end of the streams each row is out, and no state is left."""
+"""Random queries answer while their streams run: each row is out before the end, and no state is left."""
 
 from __future__ import annotations
 
@@ -63,11 +63,20 @@ def test_each_row_is_out_before_the_end_on_spark(number: int, spark: object) -> 
 
 COUNT = "SELECT k AS k, count(*) AS n FROM A GROUP BY k"
 ROWS = "SELECT count(*) AS n FROM A [ROWS 2]"
-FULL = f"SELECT count(*) AS n, window_start, window_end FROM {expanded('A_numbered', 2, 2, 'number', times=False)} GROUP BY ALL"
+NUMBERED = expanded("A_numbered", 2, 2, "number", times=False)
+FULL = f"SELECT count(*) AS n, window_start, window_end FROM {NUMBERED} GROUP BY ALL"
 EXCEPTIONS = {
     "rows": Case((StreamSpec("A", rows=(row(1), row(2), row(3))),), (Query(ROWS, FULL),), families=("rows",)),
-    "cluster": Case((StreamSpec("A", declared=("clustered",), rows=(row(1, 1), row(2, 2))),), (Query(COUNT, COUNT),), families=("closed",)),
-    "null": Case((StreamSpec("A", declared=("unique",), rows=(row(1, None), row(2, 2))),), (Query(COUNT, COUNT),), families=("closed",)),
+    "cluster": Case(
+        (StreamSpec("A", declared=("clustered",), rows=(row(1, 1), row(2, 2))),),
+        (Query(COUNT, COUNT),),
+        families=("closed",),
+    ),
+    "null": Case(
+        (StreamSpec("A", declared=("unique",), rows=(row(1, None), row(2, 2))),),
+        (Query(COUNT, COUNT),),
+        families=("closed",),
+    ),
 }
 
 
@@ -78,7 +87,10 @@ def test_what_is_excepted_waits_and_nothing_else_does(name: str) -> None:
     assert len(result.rows()) == len(case.expected(0)) - 1
     assert result.status.state_rows == 1
     check(case, result)
-    with patch("tests.oracle.liveness.EXCEPTED", ()), pytest.raises(AssertionError, match="1 of 2 rows are not out"):
+    with (
+        patch("tests.oracle.liveness.EXCEPTED", ()),
+        pytest.raises(AssertionError, match="1 of 2 rows are not out"),
+    ):
         check(case, result)
     other = replace(result, tables={"Out0": result.tables["Out0"].slice(1)})
     with pytest.raises(AssertionError, match="rows are not out"):
