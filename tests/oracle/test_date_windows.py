@@ -118,3 +118,18 @@ def test_windows_on_dates_answer_as_sql_does(ours: str, duck: str, order: str) -
     case.check(case.run())
     case = Case(sorted_, (Query(ours, duck),), 1, order=order)
     case.check(case.host(2, random.Random(1)))
+
+
+@pytest.mark.parametrize(
+    ("tree", "parts"), [("auto", ("left input for 1 d", "right input for 5 d")), ("m-join", ("0 for 5 d",))]
+)
+def test_explain_counts_what_a_join_keeps_in_days(tree: str, parts: tuple[str, ...]) -> None:
+    query = f"SELECT x.d FROM {DAILY} [RANGE 1 DAY] AS x JOIN {DAILY_B} [RANGE 5 DAYS] AS y ON x.n = y.n"
+    if tree == "m-join":
+        query = (
+            query.replace("[RANGE 1 DAY]", "[RANGE 5 DAYS]")
+            + f" JOIN {DAILY} [RANGE 5 DAYS] AS z ON z.n = x.n"
+        )
+    case = Case((stream("A", 0), stream("B", 0)), (Query(query, query),), tree=tree)
+    text = case.pipeline().explain("graph")
+    assert all(part in text for part in parts)

@@ -53,7 +53,8 @@ def _many(join: ManyJoin, v: Vertex, graph: Graph) -> list[str]:
         stream = _traced(graph, v.inputs[port], frozenset([str(axis)]))
         names.append(stream.name if stream is not None else f"input {port}")
         others = [join.ends(str(axis), other) for other in range(len(join.inputs)) if other != port]
-        windows.append(max(min(end for _, end in ends) for ends in others))
+        unit = _unit(join.inputs[port].field(str(axis)).type)
+        windows.append(unit * max(min(end for _, end in ends) for ends in others))
     kept = [f"tuples of {name} for {span(window)}" for name, window in zip(names, windows, strict=True)]
     paths = [f"{name} visits {', '.join(names[other] for other in join.path(port))}" for port, name in enumerate(names)]
     routes = "; ".join(paths) if join.routing == FIXED else "whichever makes the fewest partial results, found out as it runs"
@@ -67,13 +68,18 @@ def _side(join: Join, v: Vertex, graph: Graph, port: int) -> _Side:
         for band in join.bands:
             end = band.high if port == 0 else None if band.low is None else -band.low
             if end is not None:
-                ends.append(end * DAY if pa.types.is_date(join.left.field(band.left).type) else end)
+                ends.append(end * _unit(join.left.field(band.left).type))
         window = min(ends, default=None)
     keys = frozenset((join.left_keys, join.right_keys)[port])
     closed = _closed(graph, v.inputs[port], keys) if join.algorithm != WINDOW else None
     stream = _traced(graph, v.inputs[port], keys)
     name = stream.name if stream is not None else "the left input" if port == 0 else "the right input"
     return _Side(name, window, None if closed is None else ", ".join(closed), stream)
+
+
+def _unit(kind: pa.DataType) -> int:
+    """The microseconds in one step of a time of this type."""
+    return DAY if pa.types.is_date(kind) else 1
 
 
 def _traced(graph: Graph, number: int, columns: frozenset[str]) -> Stream | None:
