@@ -130,6 +130,7 @@ def test_nothing_is_late(name: str, a: list[Any], b: list[Any], seed: int) -> No
         for time in times if host.rows else ():
             again = Pipeline()
             again.add_text(f"""
+                SET dead_letters.path = '{folder}/letters';
                 CREATE STREAM S ({columns}) TIMESTAMP BY {time} ORDERED
                   WITH (path = '{folder}/out', format = 'jsonl');
                 CREATE SINK Back WITH (connector = 'memory');
