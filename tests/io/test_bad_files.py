@@ -196,7 +196,7 @@ def test_a_file_that_is_gone_is_a_letter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [None, 500, 5_000, 100_000])
 def test_the_cut_into_stretches_changes_nothing(tmp_path: Path, limit: int | None) -> None:
-    """What is behind a break is lost, though a later stretch of the file could be read."""
+    """Rows behind a break are lost, though a later stretch of the file could be read."""
     broken_group(tmp_path / "g.parquet")
     good(tmp_path, "h.parquet", -1)
     found = source(tmp_path).hosted(str(tmp_path / "_log"), Limits(bytes=limit))

@@ -1,4 +1,4 @@
-"""What a run writes is read back as a stream: in order, with its marks, and nothing is late."""
+"""The output of a run is read back as a stream: in order, with its marks, and nothing is late."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def read_broken(
     stretch: Stretched | None,
     verdict: list[Any],
 ) -> Iterator[Reading]:
-    """What is good of a broken file, and one letter about the rest."""
+    """Yield the good part of a broken file, and one letter about the rest."""
     reason, until = str(verdict[0]), int(verdict[1])
     if isinstance(reader, ParquetReader):
         first, _, row = stretch or (0, 0, 1)

@@ -15,19 +15,19 @@ from millstream.errors import SourceProblem
 from millstream.io.staging import OVER, RECORDS, RUN, WHOLE
 
 Marks = Mapping[str, int | None]
-"""By the columns that progress: no later row is before that time; None while there is no such time."""
+"""Times by the columns that progress: no later row is before them; None while there is no such time."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one commit of a run showed, in order: pairs (staged, visible)."""
+    """The files that one commit of a run showed, in order: pairs (staged, visible)."""
 
     run: str
     files: tuple[tuple[str, str], ...]
     marks: Marks | None
     """None when the run was of a version that recorded none."""
     since: int
-    """When the manifest was written; never less than that of the epoch before."""
+    """The time at which the manifest was written; never less than that of the epoch before."""
 
 
 @dataclass(frozen=True)

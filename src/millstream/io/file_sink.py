@@ -138,7 +138,7 @@ class FileSink:
         return TextFileWriter(self.name, self.staging, self.encoder(schema), stem, epoch)
 
     def marks(self, marks: Mapping[str, int | None]) -> Part:
-        """What the sink's input promises behind an epoch, to be committed with its other parts."""
+        """The marks of the sink's input behind an epoch, to be committed with its other parts."""
         return Part(self.name, {"files": [], "marks": dict(marks)})
 
     def commit(self, epoch: int, parts: Iterable[Part]) -> None:

@@ -283,7 +283,7 @@ class FileSource:
             raise advised(problem, self.reader) from problem.__cause__
 
     def arrived(self, unit: Unit) -> int | None:
-        """When its file came, as it was recorded; a checkpoint of an older version recorded nothing."""
+        """The recorded time at which its file came; a checkpoint of an older version has none."""
         known: int | None = unit.detail.get("arrived")
         return _arrived(unit.detail["file"]) if known is None else known
 
@@ -318,7 +318,7 @@ def _verdict(
 
 
 def stretched(stretch: list[Any] | None) -> Stretched | None:
-    """What a reader must know of the stretch in an entry."""
+    """The stretch of an entry in the form that readers take."""
     return None if stretch is None else (stretch[0], stretch[1], stretch[3])
 
 

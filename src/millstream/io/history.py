@@ -27,7 +27,7 @@ def name_of(entry: Entry) -> str:
 
 
 def facts_of(entry: Entry) -> dict[str, Any]:
-    """What was recorded about a unit when it was taken."""
+    """The facts that were recorded about a unit when it was taken."""
     return entry[-1] if isinstance(entry[-1], dict) else {}
 
 

@@ -207,7 +207,7 @@ class SocketSource:
 
     @property
     def ahead(self) -> int | None:
-        """What comes over a wire is the present, in whatever zone the sender's clock is."""
+        """Lines that come over a wire hold the present, in the zone of the sender's clock."""
         return DAY
 
     def finished(self, position: Position) -> bool:

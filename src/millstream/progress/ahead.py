@@ -34,7 +34,7 @@ class Limit:
 
 
 def distance(stream: Stream, source: Source, by_clock: bool) -> int | None:
-    """How far tuples may lie ahead: as the stream declares, else as its source has it; None for any distance.
+    """The limit that the stream declares, else that of its source; None for any distance.
 
     Under a clock that is moved by hand only a declared limit holds.
     """
@@ -58,7 +58,7 @@ class Ahead:
                 self.letters[letter.stream] = self.letters.get(letter.stream, 0) + 1
 
     def lines(self, read: Mapping[str, int]) -> list[str]:
-        """All that there is to tell, given the tuples read of each stream so far."""
+        """The lines about streams that were judged so far, given the tuples read of each."""
         for stream, count in read.items():
             if count >= FIRST and stream not in self.judged:
                 self.judged.add(stream)

@@ -46,7 +46,7 @@ class Step:
     mark: int = MIN_TIME
     done: bool = False
     origin: Origin | None = None
-    """Where the mark is from."""
+    """The row, commit or clock that made the mark."""
     ended: bool = False
     """The whole stream is over."""
     enabling: bool = False
@@ -77,7 +77,7 @@ class Arrivals:
     entered: int
     """When the unit entered the system: the time of internal and latent tuples."""
     limit: Limit | None = None
-    """How far after its arrival a tuple may lie, where there is a limit."""
+    """The greatest distance from the arrival of the unit, where there is a limit."""
     rows: int = 0
     low: int = MAX_TIME
     mark: int = MIN_TIME
@@ -280,7 +280,7 @@ class Arrivals:
         return list(columns) == [self.stream.time]
 
     def _marks_before(self, times: Int64s, tuples: Mask, marked: list[Mask]) -> tuple[Int64s, Int64s]:
-        """For every row the low-water mark of the rows before it in this unit, and the row that led to it or -1.
+        """The low-water mark before every row of this unit, and the row that led to it or -1.
 
         The second array has one more element, for the place behind the last row.
 

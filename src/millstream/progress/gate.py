@@ -37,9 +37,9 @@ class Broken:
     before: int = MIN_TIME
     """All tuples before this time."""
     origin: Origin | None = None
-    """Where that promise is from."""
+    """The row, commit or clock that made that promise."""
     tuples: tuple[tuple[int, str, str], ...] = ()
-    """For tuples whose value was closed: the arrival number in the unit, the promise and its clause."""
+    """The tuples whose value was closed: arrival number in the unit, promise and clause."""
 
 
 class Gate:

@@ -1,4 +1,4 @@
-"""How far sinks are: the low-water marks that reach them, kept by bucket and taken together."""
+"""The low-water marks that reach sinks, kept by bucket and taken together."""
 
 from __future__ import annotations
 

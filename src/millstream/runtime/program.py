@@ -50,7 +50,7 @@ class Note:
     reached: tuple[tuple[str, int], ...] = ()
     """The same with enabling timestamps."""
     delivered: tuple[tuple[str, int], ...] = ()
-    """What has been promised to sinks here (see `runtime.delivered`)."""
+    """The promises to sinks here (see `runtime.delivered`)."""
     state_bytes: int = 0
     gauges: tuple[tuple[int, Gauge], ...] = ()
     """What the operators here, by their vertex, have done since the last note."""
@@ -116,7 +116,7 @@ class Program(Protocol):
         """In the user's process, after each micro-batch: what the buckets had to say."""
 
     def reached(self, sink: int) -> Mapping[str, int | None]:
-        """In the user's process: the low-water marks of a sink behind the last micro-batch, by column."""
+        """The low-water marks of a sink behind the last micro-batch, by column; in the user's process."""
 
     def enabling(self, streams: Mapping[str, StreamState], moving: Set[str], now: int) -> Mapping[str, int]:
         """The enabling timestamps that silent streams should make now, while those in `moving` bring tuples; asked by the source."""

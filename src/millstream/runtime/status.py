@@ -36,7 +36,7 @@ class Status:
     spent: dict[str, float] = field(default_factory=dict)
     """Seconds of the run by part (see `BatchTime`), over all micro-batches."""
     remarks: list[str] = field(default_factory=list)
-    """What the user should hear of, a line each; none goes away again."""
+    """Lines that the user should read; none goes away again."""
     operators: list[OperatorMetrics] = field(default_factory=list)
     """In the order of the graph; on Spark those that have run so far."""
 

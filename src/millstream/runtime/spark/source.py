@@ -76,7 +76,7 @@ class Errand:
     unit: Unit | None = None
     mark: int | None = None
     entered: int = 0
-    """When the unit was taken or the mark was made, by the offset; a replay uses the same time."""
+    """The time at which the unit was taken or the mark was made; it is in the offset, for replays."""
 
     def outcomes(self, program: Program) -> Iterator[Outcome]:
         if self.unit is not None:
