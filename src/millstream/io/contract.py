@@ -96,7 +96,7 @@ class Source(Protocol):
     def read(self, unit: Unit, batch_size: int) -> Iterator[Reading]: ...
 
     def arrived(self, unit: Unit) -> int | None:
-        """The time at which the unit's tuples came (microseconds), where the source has a better one than the clock.
+        """The time at which the unit's tuples came (microseconds), where it is not the clock's.
 
         The answer is the same every time. A source may have a property `ahead` as well: how far after
         their arrival tuples may lie where their stream declares nothing.
