@@ -75,7 +75,7 @@ def encore_within_batch(view: View) -> Next | None:
 
 
 def take_turns(view: View) -> Next | None:
-    """On to a branch of the same fork that has taken less; not within a batch, and not before what that has put out."""
+    """On to a branch of the same fork that has taken less, once the batch is over and handed on."""
     if view.begun and (view.yields or not view.full):
         return None
     return None if (branch := view.behind) is None else Next(branch, True)

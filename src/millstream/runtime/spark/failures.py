@@ -54,7 +54,7 @@ def is_sealed(text: str) -> bool:
 
 
 def unseal(text: str, python: str = "python3") -> MillstreamError:
-    """The error behind Spark's text: the marked one, or else the last line that Python wrote about it. Workers run `python`."""
+    """The error behind Spark's text: the marked one, or else the last line of Python. Workers run `python`."""
     marked = _MARKED.search(text)
     if marked is not None:
         error = pickle.loads(base64.b64decode(marked.group(1)))

@@ -222,14 +222,14 @@ def settings_at(place: str, chosen: Mapping[str, str]) -> dict[str, str]:
 
 
 def _share_listeners(base: SparkSession, spark: SparkSession) -> None:
-    """The listeners of the user's session hear of our queries, too: Spark tells those of the query's own session alone."""
+    """Add the listeners of the user's session: Spark tells those of the query's own session alone."""
     theirs, ours = (session._jsparkSession.streams() for session in (base, spark))
     for listener in theirs.listListeners():
         ours.addListener(listener)
 
 
 def shape_of(program: Program) -> str:
-    """What of a program a checkpoint depends on: its `fingerprint`, where it has one, which later editions share; stages; buckets."""
+    """The part of a program that a checkpoint depends on: `fingerprint`, stages, buckets. Later editions share it."""
     names = getattr(program, "fingerprint", "") or ",".join(name for name, _ in program.sources)
     return f"{hashlib.sha256(names.encode()).hexdigest()[:16]} {program.stages} {program.buckets}"
 

@@ -59,7 +59,8 @@ appender.stderr.layout.pattern = %p %c{1}: %m%n%ex{0}
 )
 
 # Spark's default writes its logs through Hadoop's FileContext, which takes twice as long on a local disk
-# (writing the offset and commit logs: 107 ms of a micro-batch, against 56 ms). Elsewhere it is the one that Spark can rely on.
+# (writing the offset and commit logs: 107 ms of a micro-batch, against 56 ms).
+# Elsewhere it is the one that Spark can rely on.
 LOCAL_CHECKPOINT: Mapping[str, str] = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -99,7 +100,7 @@ DYNAMIC: Mapping[str, str] = {
 
 
 def get_session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """The running session, or a new one on `master` (default local[*]). A running one is refused where it is not what is asked for."""
+    """The running session, which must be what is asked for, or a new one on `master` (default local[*])."""
     with _one_at_a_time:
         if (running := SparkContext._active_spark_context) is not None:  # whichever thread asks
             _check_given(running, master, config or {})
@@ -145,9 +146,9 @@ def _check_given(context: SparkContext, master: str | None, config: Mapping[str,
 
 @contextmanager
 def own_workers(context: SparkContext) -> Iterator[None]:
-    """Within it, what is made for Python workers runs under the Python of this process, where that is on their machine.
+    """Make workers run under the Python of this process, where that is on their machine.
 
-    A session that somebody else has started runs the `python3` on the PATH, which need not have our libraries.
+    A session that somebody else has started runs the `python3` on the PATH, which may lack our libraries.
     """
     if given(context) is not None or not cluster.is_local(context.master):
         yield

@@ -113,8 +113,11 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
         self.tasks = tasks
         self.pace = Pace(tasks, units, max(TARGET_SECONDS, interval))
         self.interval = interval
-        """Seconds from the beginning of a micro-batch to that of the next. Spark's own trigger would ask for nothing meanwhile: no stop
-        and no change of queries would be heard, and a micro-batch that has left something behind would wait, too."""
+        """Seconds from the beginning of a micro-batch to that of the next.
+
+        Spark's own trigger would ask for nothing meanwhile: no stop and no change of queries would be heard,
+        and what a micro-batch has left behind would wait, too.
+        """
         self.due = 0.0
         """When the next micro-batch may begin."""
         self.begun = False
@@ -169,7 +172,10 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             return {"shape": self.shape, "step": start["step"] + 1, "edition": shipment.edition, "streams": streams}
 
     def _too_early(self, start: Mapping[str, Any]) -> bool:
-        """Wait for a moment at most. True while the next micro-batch may not begin; a change of queries may always begin one."""
+        """Wait for a moment at most. True while the next micro-batch may not begin.
+
+        A change of queries may always begin one.
+        """
         until = min(self.due, time.monotonic() + PATIENCE)
         while time.monotonic() < until:
             if self.editions.newest(self.shipment).edition != start["edition"]:
@@ -306,7 +312,7 @@ def now_us() -> int:
 
 
 class Pace:
-    """How many units of each stream a micro-batch may take: fixed, or grown and shrunk towards so many seconds.
+    """The units of each stream that a micro-batch may take: fixed, or adapted to so many seconds.
 
     It grows while micro-batches take all they may; the sources' own limits on bytes and tuples keep one from growing too large.
     Only the size of micro-batches depends on the clock, never an answer: what was taken is in the offset.
