@@ -123,7 +123,9 @@ def test_a_run_in_one_process_says_that_an_interval_has_no_effect() -> None:
     useless = "execution.interval has no effect: a run in one process has no micro-batches"
     for interval, remarks in (("0 seconds", []), ("10 seconds", [useless])):
         session = ms.Session("local")
-        session.add_stream("S", tuples((1, 2.0, 3)), schema="k BIGINT, v DOUBLE, ts TIMESTAMP", time="ts", slack="0 seconds")
+        session.add_stream(
+            "S", tuples((1, 2.0, 3)), schema="k BIGINT, v DOUBLE, ts TIMESTAMP", time="ts", slack="0 seconds"
+        )
         session.add_sink("Sums")
         session.sql(f"SET execution.interval = '{interval}'; INSERT INTO Sums SELECT k FROM S;")
         assert session.run().remarks == remarks

@@ -90,7 +90,9 @@ class Story:
     def _query(self, family: str, names: list[str]) -> queries.Query:
         """A query of a family that can cast every key it reads: neither a text nor NaN is a DECIMAL."""
         query = FAMILIES[family](self.r, names)
-        while queries.DECIMAL_KEY in query.ours and any(s.key in ("STRING", "DOUBLE") for s in self.case.streams):
+        while queries.DECIMAL_KEY in query.ours and any(
+            s.key in ("STRING", "DOUBLE") for s in self.case.streams
+        ):
             query = FAMILIES[family](self.r, names)
         return query
 

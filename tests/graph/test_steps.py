@@ -7,7 +7,9 @@ import pytest
 import millstream as ms
 from millstream.graph.rules import STRATEGIES
 
-STREAM = "CREATE STREAM A (k BIGINT, v BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'list');"
+STREAM = (
+    "CREATE STREAM A (k BIGINT, v BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (connector = 'list');"
+)
 COUNT = "SELECT k, count(*) AS n FROM {} [RANGE 1 HOUR] GROUP BY k"
 LARGEST = "SELECT max(k) AS m FROM {} [RANGE 1 HOUR]"
 ALL = "SELECT count(*) AS n, v FROM {} [RANGE 1 HOUR] GROUP BY v"
@@ -21,7 +23,9 @@ class Steps:
         session = ms.Session("local")
         session.sql(f"SET execution.strategy = '{strategy}'; SET execution.limit = {limit}; {STREAM}")
         for number, query in enumerate(queries):
-            session.sql(f"CREATE SINK Out{number} WITH (connector = 'memory'); INSERT INTO Out{number} {query};")
+            session.sql(
+                f"CREATE SINK Out{number} WITH (connector = 'memory'); INSERT INTO Out{number} {query};"
+            )
         live = ms.testing.Live(session)
         self.executor = live._run.stage.executor
         self.taken: list[tuple[int, int]] = []
@@ -51,7 +55,10 @@ def test_every_step_but_the_last_takes_as_many_tuples_as_the_limit_says(strategy
 def test_blocks_of_other_sizes_than_the_limit_cost_no_more_steps_than_there_are_blocks(strategy: str) -> None:
     """The selection takes 100 tuples a step and puts out 99 or 100."""
     steps = Steps(2000, strategy, 100, "SELECT k + 1 AS k FROM (SELECT k, ts FROM A WHERE k % 150 <> 7) AS r")
-    assert all(count <= 28 for count in (sum(each == operator for each, _ in steps.taken) for operator, _ in steps.taken))
+    assert all(
+        count <= 28
+        for count in (sum(each == operator for each, _ in steps.taken) for operator, _ in steps.taken)
+    )
     assert max(tuples for _, tuples in steps.taken) == 100
 
 
@@ -69,8 +76,15 @@ def test_an_operator_that_reads_a_fork_twice_takes_turns_with_nobody(limit: int)
         (COUNT.format("A"), LARGEST.format("A")),
         (COUNT.format("A"), LARGEST.format("A"), ALL.format("A")),
         (COUNT.format(MADE), LARGEST.format(MADE)),  # many tuples come in one block
-        (COUNT.format(MADE), LARGEST.format(MADE), ALL.format(MADE), f"SELECT k FROM {MADE} AS r WHERE k > 20"),
-        (f"SELECT a.k FROM {MADE} [NOW] AS a JOIN (SELECT v, ts FROM {MADE} WHERE k > 5) [NOW] AS b ON a.v = b.v",),  # they meet again
+        (
+            COUNT.format(MADE),
+            LARGEST.format(MADE),
+            ALL.format(MADE),
+            f"SELECT k FROM {MADE} AS r WHERE k > 20",
+        ),
+        (
+            f"SELECT a.k FROM {MADE} [NOW] AS a JOIN (SELECT v, ts FROM {MADE} WHERE k > 5) [NOW] AS b ON a.v = b.v",
+        ),  # they meet again
     ],
 )
 def test_depth_first_a_fork_serves_its_branches_in_turn(limit: int, queries: tuple[str, ...]) -> None:

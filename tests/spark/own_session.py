@@ -52,7 +52,9 @@ def until(condition) -> None:
 
 
 def main() -> None:
-    spark = pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = (
+        pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    )
     spark.sparkContext.setLogLevel("OFF")
     listener = Listener()
     spark.streams.addListener(listener)

@@ -48,7 +48,9 @@ def half_way(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / "bids" / f"{number}.csv").write_text("\n".join(["auction,price,ts", *rows, *late, ""]))
     stop = threading.Event()
     begun = session(place, lambda text: text + "SET execution.stages = 2;")
-    status = begun.run(checkpoint=str(place / "checkpoint"), stop=stop, on_status=lambda s: s.batches > 3 and stop.set())
+    status = begun.run(
+        checkpoint=str(place / "checkpoint"), stop=stop, on_status=lambda s: s.batches > 3 and stop.set()
+    )
     assert status.stopped and sum(status.letters.values()) == 1
     return place
 
@@ -91,7 +93,9 @@ def test_what_comes_for_a_stream_that_has_ended_is_refused_and_not_passed_over(s
     assert answer(place) == EXPECTED
 
 
-def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets_or_stages(spark: object, place: Path) -> None:
+def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets_or_stages(
+    spark: object, place: Path
+) -> None:
     """Also with another machine's number of cores: here two buckets were chosen by default, and three cores would make three."""
     known = json.loads((place / "checkpoint" / "millstream.json").read_text())
     assert known["buckets"] == 2 and known["stages"] == 2 and known["format"] == FORMAT
@@ -151,16 +155,22 @@ def test_other_buckets_are_refused_with_both_numbers(place: Path) -> None:
 
 def test_more_stages_than_there_are_are_refused_with_both_numbers(place: Path) -> None:
     refused = refusal(place, lambda text: text + "SET execution.stages = 3;")
-    assert "has 2 stages, and execution.stages asks for 3; leave execution.stages out to go on with 2" in refused
+    assert (
+        "has 2 stages, and execution.stages asks for 3; leave execution.stages out to go on with 2" in refused
+    )
 
 
 @pytest.mark.slow
-def test_other_stages_that_only_spark_finds_are_one_line(spark: object, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_stages_that_only_spark_finds_are_one_line(
+    spark: object, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a checkpoint elsewhere that a crash has left, where nothing of ours is beside Spark's files."""
     monkeypatch.setattr(Checkpoint, "stages", lambda self, asked, needed: 3)
     last = max((place / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     last.unlink()
-    with pytest.raises(PlanProblem, match=r"has 2 stages, and this run 3; SET execution\.stages = 2, or give a new"):
+    with pytest.raises(
+        PlanProblem, match=r"has 2 stages, and this run 3; SET execution\.stages = 2, or give a new"
+    ):
         session(place).run(checkpoint=str(place / "checkpoint"))
 
 

@@ -22,7 +22,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (place / "python3").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
     path = os.pathsep.join([str(place), "/usr/bin", "/bin"])
-    done = subprocess.run([sys.executable, PROGRAM], env={**kept, "PATH": path}, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(
+        [sys.executable, PROGRAM],
+        env={**kept, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -47,7 +54,10 @@ def test_its_listeners_hear_of_our_queries(seen: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_values_that_it_would_ignore_are_refused(seen: dict[str, Any]) -> None:
     ignored = "master = local[3] (it runs on local[2]), spark.task.cpus = 2 (it has none)"
-    assert seen["refused"] == f"a Spark session is running, and would ignore {ignored}; stop it first (`spark.stop()`), or leave these out"
+    assert (
+        seen["refused"]
+        == f"a Spark session is running, and would ignore {ignored}; stop it first (`spark.stop()`), or leave these out"
+    )
 
 
 @pytest.mark.slow

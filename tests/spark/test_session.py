@@ -60,12 +60,19 @@ def test_a_running_session_that_is_not_what_is_asked_for_is_refused(spark) -> No
     """What it has already may be asked for again."""
     assert get_session("local[2]", {"spark.ui.enabled": "false"}) is get_session()
     with pytest.raises(SetupProblem) as refused:
-        get_session("local[4]", {"spark.ui.enabled": "true", "spark.task.cpus": "2", "spark.worker.timeout": "60"})
+        get_session(
+            "local[4]", {"spark.ui.enabled": "true", "spark.task.cpus": "2", "spark.worker.timeout": "60"}
+        )
     said = "master = local[4] (it runs on local[2]), spark.ui.enabled = true (it has false), spark.task.cpus = 2 (it has none)"
-    assert f"would ignore {said}, spark.worker.timeout = 60 (it has none); stop it first" in str(refused.value)
+    assert f"would ignore {said}, spark.worker.timeout = 60 (it has none); stop it first" in str(
+        refused.value
+    )
 
 
-@pytest.mark.parametrize(("place", "forced"), [("/a/b", True), ("file:///a/b", True), ("hdfs://h:9000/a", False), ("s3a://b/a", False)])
+@pytest.mark.parametrize(
+    ("place", "forced"),
+    [("/a/b", True), ("file:///a/b", True), ("hdfs://h:9000/a", False), ("s3a://b/a", False)],
+)
 def test_how_checkpoints_are_written_is_chosen_where_they_are_local(place: str, forced: bool) -> None:
     name = "spark.sql.streaming.checkpointFileManagerClass"
     assert (name in settings_at(place, {})) is forced

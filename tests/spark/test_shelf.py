@@ -102,12 +102,16 @@ def test_what_dead_runs_have_left_is_swept(tmp_path: Path, monkeypatch: pytest.M
     assert not os.path.exists(living.run)
 
 
-def test_the_first_state_of_a_run_sweeps_what_dead_runs_have_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_state_of_a_run_sweeps_what_dead_runs_have_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the daemon of the workers is not ours."""
     monkeypatch.setattr(shelf, "base", lambda: str(tmp_path))
     dead = Shelf("dead", 0, 0)
     dead.put(b"", [big()])
-    os.rename(os.path.join(dead.run, owner_name(os.getppid())), os.path.join(dead.run, f"owner-{os.getppid()}-1"))
+    os.rename(
+        os.path.join(dead.run, owner_name(os.getppid())), os.path.join(dead.run, f"owner-{os.getppid()}-1")
+    )
     Shelf("new", 0, 0).put(b"", [big()])
     assert not os.path.exists(dead.run)
 

@@ -194,12 +194,23 @@ def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        ("query 1 2", "the checkpoint has 1 stage, and this run 2; SET execution.stages = 1, or give a new checkpoint directory"),
-        ("query 2 3", "the checkpoint has 3 buckets, and this run 2; SET execution.buckets = 3, or give a new checkpoint directory"),
-        ("other 2 2", "the checkpoint belongs to another query; give a new checkpoint directory, or run the query it was made with"),
+        (
+            "query 1 2",
+            "the checkpoint has 1 stage, and this run 2; SET execution.stages = 1, or give a new checkpoint directory",
+        ),
+        (
+            "query 2 3",
+            "the checkpoint has 3 buckets, and this run 2; SET execution.buckets = 3, or give a new checkpoint directory",
+        ),
+        (
+            "other 2 2",
+            "the checkpoint belongs to another query; give a new checkpoint directory, or run the query it was made with",
+        ),
     ],
 )
-def test_a_checkpoint_with_other_parts_is_refused_with_the_number_that_differs(tmp_path: Path, shape: str, said: str) -> None:
+def test_a_checkpoint_with_other_parts_is_refused_with_the_number_that_differs(
+    tmp_path: Path, shape: str, said: str
+) -> None:
     shipment = wire.Shipment.pack(toy_program(toy.FileWords(str(tmp_path))), uuid.uuid4().hex)
     of = Reader(shipment, "query 2 2", 2, 2)
     with pytest.raises(WorkerFailure) as failure:
@@ -215,10 +226,22 @@ def test_unseal_finds_pythons_last_line() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Error from python worker:\n  python3: No module named millstream.x\nPYTHONPATH was:", "lacks the library `millstream.x`"),
-        ("Traceback\nModuleNotFoundError: No module named 'numba'", "a Python worker lacks the library `numba`; workers run"),
-        ('java.io.IOException: Cannot run program "/nowhere/python": error=2', "an executor can not run /nowhere/python; PYSPARK_PYTHON"),
-        ("An error occurred while calling o16.x.\n: org.apache.spark.SparkException: all is lost\n\tat x", "failed on Spark: all is lost"),
+        (
+            "Error from python worker:\n  python3: No module named millstream.x\nPYTHONPATH was:",
+            "lacks the library `millstream.x`",
+        ),
+        (
+            "Traceback\nModuleNotFoundError: No module named 'numba'",
+            "a Python worker lacks the library `numba`; workers run",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/nowhere/python": error=2',
+            "an executor can not run /nowhere/python; PYSPARK_PYTHON",
+        ),
+        (
+            "An error occurred while calling o16.x.\n: org.apache.spark.SparkException: all is lost\n\tat x",
+            "failed on Spark: all is lost",
+        ),
     ],
 )
 def test_unseal_says_what_a_machine_lacks(text: str, said: str) -> None:
@@ -227,7 +250,10 @@ def test_unseal_says_what_a_machine_lacks(text: str, said: str) -> None:
 
 def test_a_library_that_workers_lack_is_told_with_both_pythons() -> None:
     said = str(unseal("ModuleNotFoundError: No module named 'millstream'", "/usr/bin/python3"))
-    assert f"workers run /usr/bin/python3 and this process runs {sys.executable}: set PYSPARK_PYTHON to a Python that has" in said
+    assert (
+        f"workers run /usr/bin/python3 and this process runs {sys.executable}: set PYSPARK_PYTHON to a Python that has"
+        in said
+    )
 
 
 def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

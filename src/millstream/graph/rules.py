@@ -128,7 +128,13 @@ def select(rules: tuple[Rule, ...], view: View) -> Next:
 
 def rule_name(rule: Rule) -> str:
     """As the paper names it."""
-    names: dict[Rule, str] = {forward: "Forward", take_turns: "Turns", encore: "Encore", backtrack: "Backtrack", leave: "Exit"}
+    names: dict[Rule, str] = {
+        forward: "Forward",
+        take_turns: "Turns",
+        encore: "Encore",
+        backtrack: "Backtrack",
+        leave: "Exit",
+    }
     return names.get(rule, "Encore within a batch")
 
 

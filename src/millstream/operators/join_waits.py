@@ -38,7 +38,10 @@ class Waits:
                     return 0 if (side, attribute) == (self._partner, ending) else MIN_TIME
 
                 join.progress = progress
-                self._offsets += [(ending, holder, holder.reach.needed(holder.reach.behind(join))) for holder in join.holders()]
+                self._offsets += [
+                    (ending, holder, holder.reach.needed(holder.reach.behind(join)))
+                    for holder in join.holders()
+                ]
         finally:
             join.progress = real
 

@@ -211,7 +211,15 @@ def _known(path: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", known)
 
 
-_SHAPE = {"run": str, "buckets": int, "stages": int, "fingerprint": str, "facts": dict, "results": dict, "letters": str}
+_SHAPE = {
+    "run": str,
+    "buckets": int,
+    "stages": int,
+    "fingerprint": str,
+    "facts": dict,
+    "results": dict,
+    "letters": str,
+}
 
 
 def _locked(path: str) -> IO[str]:

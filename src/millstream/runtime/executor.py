@@ -259,7 +259,9 @@ class _View:
         self.taken = 0
 
     def turn_to(self, operator: int) -> None:
-        if operator != self.current or encore_within_batch not in self.executor.rules[operator]:  # else its batch goes on
+        if (
+            operator != self.current or encore_within_batch not in self.executor.rules[operator]
+        ):  # else its batch goes on
             self.current, self.taken = operator, 0
 
     @property

@@ -69,7 +69,9 @@ def run_local(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind, made.spent = launch.behind(p.marks, run.clock.now() / 1e6), dict(p.spent)
         made.operators = p.operators
-        made.remarks = _useless(launch, "a run in one process has no micro-batches") + ahead.lines(made.tuples_in)
+        made.remarks = _useless(launch, "a run in one process has no micro-batches") + ahead.lines(
+            made.tuples_in
+        )
         return made
 
     try:
@@ -166,7 +168,9 @@ def _run_spark(
                 sink.begin()  # before any task writes there: a crash must find its own directory again
     os.makedirs(spool, exist_ok=True)
     if control.directory is not None:
-        control.say(f"{counted(stages, 'stage')}: the queries need {graph.stages}, and one that comes later can use up to {stages}")
+        control.say(
+            f"{counted(stages, 'stage')}: the queries need {graph.stages}, and one that comes later can use up to {stages}"
+        )
     changing = Changing(launch, program, host, control, None if checkpoint is None else os.path.join(spool, LOG))
     changing.catch_up(0 if checkpoint is None else checkpoint.edition)
     counts: dict[str, int] = {}
@@ -230,7 +234,11 @@ def _run_spark(
 
 def _useless(launch: Launch, why: str) -> list[str]:
     """The setting that has no effect in this run, if it was set."""
-    return [f"execution.interval has no effect: {why}"] if length(launch.settings.get("execution.interval")) else []
+    return (
+        [f"execution.interval has no effect: {why}"]
+        if length(launch.settings.get("execution.interval"))
+        else []
+    )
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ _NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 _JAVA_NAME = re.compile(r"^: (?:[a-z]\w*\.)+\w+: ")
 _OTHER_STAGES = re.compile(
-    r"STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA.*?in the metadata: \[(.*?)\];.*?in current batch: \[(.*?)\]", re.DOTALL
+    r"STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA.*?in the metadata: \[(.*?)\];.*?in current batch: \[(.*?)\]",
+    re.DOTALL,
 )
 _SOURCE_GONE = re.compile(r"^Caused by: java\.\S+(?:: .*)?\n(?:\tat java\..*\n)+\tat \S+\.PythonStreamingSourceRunner\.", re.MULTILINE)
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")

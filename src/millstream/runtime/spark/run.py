@@ -24,9 +24,24 @@ from millstream.runtime import scratch
 from millstream.runtime.program import Program
 from millstream.runtime.spark import shelf, sink, wire
 from millstream.runtime.spark.editions import Editions
-from millstream.runtime.spark.failures import is_sealed, other_stages, parts_differ, source_is_lost, state_is_lost, unseal
+from millstream.runtime.spark.failures import (
+    is_sealed,
+    other_stages,
+    parts_differ,
+    source_is_lost,
+    state_is_lost,
+    unseal,
+)
 from millstream.runtime.spark.halt import Halt
-from millstream.runtime.spark.session import DYNAMIC, LOCAL_CHECKPOINT, get_session, given, is_stopped, jvm_ended, own_workers
+from millstream.runtime.spark.session import (
+    DYNAMIC,
+    LOCAL_CHECKPOINT,
+    get_session,
+    given,
+    is_stopped,
+    jvm_ended,
+    own_workers,
+)
 from millstream.runtime.spark.sink import Delivery
 from millstream.runtime.spark.source import FORMAT, MillstreamSource, source_options
 from millstream.runtime.spark.stage import BucketProcessor
@@ -100,7 +115,18 @@ def run_program(
     following = Following(commits, halt, stop_event, on_progress, on_tick, None if between is None else lambda: between(publish))
     try:
         with own_workers(base.sparkContext):
-            query = _start(base, program, shipment, place, name, commits, units_per_batch, interval, halt, durable=checkpoint is not None)
+            query = _start(
+                base,
+                program,
+                shipment,
+                place,
+                name,
+                commits,
+                units_per_batch,
+                interval,
+                halt,
+                durable=checkpoint is not None,
+            )
         try:
             following.follow(query)
         finally:
@@ -200,7 +226,9 @@ def _start(
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
     spark.dataSource.register(MillstreamSource)
 
-    options = source_options(shipment, shape_of(program), units, base.sparkContext.defaultParallelism, halt, interval)
+    options = source_options(
+        shipment, shape_of(program), units, base.sparkContext.defaultParallelism, halt, interval
+    )
     frame = spark.readStream.format(FORMAT).options(**options).load()
     for index in range(program.stages):
         processor = BucketProcessor(shipment, index, last=index == program.stages - 1)

@@ -131,7 +131,10 @@ def given(context: SparkContext) -> Started | None:
 def _check_given(context: SparkContext, master: str | None, config: Mapping[str, str]) -> None:
     """Raise a SetupProblem that names each value which a running session would ignore."""
     started = given(context)
-    has: dict[str, str] = {**dict(context.getConf().getAll()), **(started.config if started is not None else {})}
+    has: dict[str, str] = {
+        **dict(context.getConf().getAll()),
+        **(started.config if started is not None else {}),
+    }
     on = context.master if started is None else started.master
     ignored = []
     if master is not None and cluster.with_retries(master) != cluster.with_retries(on):

@@ -37,7 +37,9 @@ THRIFT = 30
 """A look that takes long is repeated seldom: the time between looks is at least so many times theirs."""
 
 
-def source_options(shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt, interval: float = 0.0) -> dict[str, str]:
+def source_options(
+    shipment: wire.Shipment, shape: str, units: int | None, tasks: int, halt: Halt, interval: float = 0.0
+) -> dict[str, str]:
     """The program goes in an option: it needs no shared file system, and pickled plans are small."""
     options = {"run": shipment.run, "program": base64.b64encode(shipment.data).decode("ascii"), "shape": shape, "tasks": str(tasks)}
     options |= {"halt": halt.path, "edition": str(shipment.edition), "interval": str(interval)}
@@ -50,7 +52,9 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.shipment = wire.Shipment(options["run"], base64.b64decode(options["program"]), int(options["edition"]))
-        self.settings = {key: options[key] for key in ("shape", "tasks", "units", "halt", "interval") if key in options}
+        self.settings = {
+            key: options[key] for key in ("shape", "tasks", "units", "halt", "interval") if key in options
+        }
         self.options: dict[str, str] = {}  # the instance is pickled with every task; once is enough
 
     @classmethod
@@ -64,7 +68,9 @@ class MillstreamSource(DataSource):  # type: ignore[misc]
         units = self.settings.get("units")
         halt = Halt(self.settings["halt"])
         tasks, interval = int(self.settings["tasks"]), float(self.settings["interval"])
-        return Reader(self.shipment, self.settings["shape"], tasks, int(units) if units else None, halt, interval)
+        return Reader(
+            self.shipment, self.settings["shape"], tasks, int(units) if units else None, halt, interval
+        )
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,13 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
     """
 
     def __init__(
-        self, shipment: wire.Shipment, shape: str, tasks: int, units: int | None, halt: Halt | None = None, interval: float = 0.0
+        self,
+        shipment: wire.Shipment,
+        shape: str,
+        tasks: int,
+        units: int | None,
+        halt: Halt | None = None,
+        interval: float = 0.0,
     ) -> None:
         self.shipment = shipment
         self.halt = halt
@@ -166,7 +178,11 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             taken = max((streams[name]["units"] - before[name]["units"] for name in streams), default=0)
             self.pace.took(taken)
             if self.interval:
-                open_ = [(source, streams[name]["at"]) for name, source in program.sources if not streams[name]["ended"]]
+                open_ = [
+                    (source, streams[name]["at"])
+                    for name, source in program.sources
+                    if not streams[name]["ended"]
+                ]
                 more = any(source.latest(at, 1) != at for source, at in open_)
                 self.due = 0.0 if more else time.monotonic() + self.interval
             return {"shape": self.shape, "step": start["step"] + 1, "edition": shipment.edition, "streams": streams}
@@ -278,7 +294,9 @@ class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: igno
             return
         (query, *numbers), (ours, *asked) = str(shape).split(), self.shape.split()
         if query == ours and len(numbers) == len(asked):
-            raise parts_differ("the checkpoint", [int(number) for number in numbers], [int(number) for number in asked])
+            raise parts_differ(
+                "the checkpoint", [int(number) for number in numbers], [int(number) for number in asked]
+            )
         raise PlanProblem(
             "the checkpoint belongs to another query",
             hint="give a new checkpoint directory, or run the query it was made with",
