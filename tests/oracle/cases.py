@@ -57,6 +57,8 @@ class Case:
     trial: int = 8192
     families: tuple[str, ...] = ()
     """The family of each query."""
+    now: int = 0
+    """The time at which all rows arrive, by a clock that is moved by hand."""
 
     def __str__(self) -> str:
         parts = (

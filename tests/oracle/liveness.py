@@ -50,11 +50,12 @@ def make_live(r: random.Random, family: str, clocks: bool = True) -> Case:
     case = make_case(r, family)
     keys = {_plain(row["k"]): row["k"] for s in case.streams for row in s.rows}.values()
     streams = case.streams if family in BY_VALUE else tuple(map(_closes_clusters, case.streams))
+    now = max((row["ts"] for s in case.streams for row in s.rows if row["ts"] is not None), default=0) + SECOND
     beats = BEATS if "rows" in case.families else 1
     streams = tuple(
-        _closing(r, s, [_typed(key, s.key) for key in keys], _now(case), beats, clocks) for s in streams
+        _closing(r, s, [_typed(key, s.key) for key in keys], now, beats, clocks) for s in streams
     )
-    return replace(case, streams=streams)
+    return replace(case, streams=streams, now=now)
 
 
 def _plain(key: Any) -> Any:
@@ -70,11 +71,6 @@ def _closes_clusters(spec: StreamSpec) -> StreamSpec:
 def _typed(key: Any, sql: str) -> Any:
     """The key as a value of this type, which is that of its own column or a number as that is."""
     return key if key is None or sql in ("STRING", "DOUBLE") else key_of(int(key), sql)
-
-
-def _now(case: Case) -> int:
-    """The time at which all tuples arrive: the latest of theirs."""
-    return max((row["ts"] for s in case.streams for row in s.tuples()), default=0) + SECOND
 
 
 def _closing(
@@ -232,7 +228,7 @@ def check(case: Case, result: Result) -> None:
 
 def live(case: Case, *, buckets: int = 0, chance: random.Random | None = None) -> Result:
     """The case in this process, or hosted over several buckets; no stream ends."""
-    clock = ManualClock(_now(case))
+    clock = ManualClock(case.now)
 
     def run(launch: Launch) -> Status:
         if buckets:
