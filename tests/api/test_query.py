@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -55,7 +56,7 @@ def test_a_query_that_is_fed_while_it_runs() -> None:
         assert all(f"#{o.number} {o.name}" in query.explain("graph") for o in operators)
     assert (query.ended, query.error) == (False, None)
     assert query.to_arrow().num_rows == 2  # the open window stays open: the stream has not ended
-    assert repr(query).startswith("<Query ended: 4 tuples in, 2 out")
+    assert repr(query).startswith("<Query stopped: 4 tuples in, 2 out")
 
 
 def test_a_query_that_ends_by_itself() -> None:
@@ -66,6 +67,22 @@ def test_a_query_that_ends_by_itself() -> None:
     assert query.to_arrow().num_rows == 0
     query.stop()  # does no harm
     assert (query.ended, query.error, query.metrics().stopped) == (True, None, False)
+
+
+def test_a_query_whose_wait_is_interrupted_goes_on() -> None:
+    session = ms.Session("local")
+    source = ms.ListSource("S", SCHEMA, ended=False)
+    query = session.add_stream("S", source, time="ts").start()
+    main = threading.main_thread().ident
+    assert main is not None
+    threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        query.wait(60)
+    assert query.running and not query.ended
+    source.push(batch((1, 0)))
+    source.end()
+    assert query.wait(60).to_arrow().num_rows == 1
+    assert query.ended
 
 
 def test_what_goes_wrong_is_raised_where_one_waits() -> None:

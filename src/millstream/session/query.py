@@ -71,6 +71,8 @@ class Query(Pictured):
         self._problem: BaseException | None = None
         self._told = False
         """True when the problem was raised to the user: the end of a `with` block does not raise it again."""
+        self._over = threading.Event()
+        """Set when the thread is done. `Thread.join` that Ctrl-C breaks off would take the thread for dead."""
         self._thread = threading.Thread(target=self._work, args=(run,), name="millstream-query", daemon=True)
         self._thread.start()
 
@@ -81,13 +83,14 @@ class Query(Pictured):
             self._problem = problem
         finally:
             self._control.close()
+            self._over.set()
 
     def _note(self, status: Status) -> None:
         self._status = status
 
     @property
     def running(self) -> bool:
-        return self._thread.is_alive()
+        return not self._over.is_set()
 
     @property
     def ended(self) -> bool:
@@ -130,7 +133,7 @@ class Query(Pictured):
 
     def wait(self, timeout: float | None = None) -> Self:
         """Until every stream has ended, or at most `timeout` seconds; raises what went wrong."""
-        self._thread.join(timeout)
+        self._over.wait(timeout)
         self._raise()
         return self
 
@@ -156,7 +159,7 @@ class Query(Pictured):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
         self._stop.set()
-        self._thread.join()
+        self._over.wait()
         if error is None and not self._told:
             self._raise()
 
@@ -167,7 +170,8 @@ class Query(Pictured):
 
     def __repr__(self) -> str:
         status = self._status
-        state = "failed" if self._problem is not None else "running" if self.running else "ended"
+        over = "ended" if self.ended else "stopped"
+        state = "failed" if self._problem is not None else "running" if self.running else over
         return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
 
     def _graph(self) -> Graph:
