@@ -75,6 +75,13 @@ def test_a_table_of_operators(command: Command) -> None:
     assert "aggregate" not in command.local(STREAM + SINK.replace("'out'", "'more'") + QUERY).err
 
 
+def test_a_run_that_is_over_at_once_says_its_remarks_too(command: Command) -> None:
+    text = "SET execution.interval = '3 seconds';" + STREAM + SINK + QUERY
+    done = command.local(text)
+    assert done.code == 0, done.err
+    assert [line for line in done.lines if "execution.interval has no effect" in line] == done.lines[:1]
+
+
 def test_short_times() -> None:
     assert [brief(s) for s in (0, 7.2e-6, 0.00125, 0.0421, 0.25, 42.123, 1234)] == [
         "0 us", "7 us", "1.25 ms", "42.1 ms", "250 ms", "42.1 s", "1234 s",

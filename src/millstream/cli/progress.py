@@ -57,13 +57,17 @@ class Reporter:
             self.live = None
 
     def update(self, status: Status) -> None:
-        for line in status.remarks[len(self.status.remarks) :]:
-            self.say(line)
-        self.status = status
+        self.remark(status)
         news = (status.tuples_in, status.tuples_out, status.marks, status.letters, status.state_rows)
         if self.live is None and time.monotonic() - self.told >= EVERY and news != self.news:
             self.news, self.told = news, time.monotonic()
             self.say(f"{time.monotonic() - self.began:.1f} s: {self.describe(status)}")
+
+    def remark(self, status: Status) -> None:
+        """Say the remarks that are new; at the end of a run, too, because a short one has no update."""
+        for line in status.remarks[len(self.status.remarks) :]:
+            self.say(line)
+        self.status = status
 
     def say(self, line: str) -> None:
         log.say(line)

@@ -106,6 +106,7 @@ def _run(
         reporter.goes_on(resumed(launch))
     with reporter:
         final = _aside(lambda: session.run(launch=launch, stop=stop, on_status=on_status, control=control))
+    reporter.remark(final)
     record.close(final)
     if operators:
         from millstream.cli.operators import show
