@@ -43,6 +43,7 @@ def _change(node: Node, *, implied: bool, windowed: bool) -> Node:
         if band is not None:
             bands.append(band)
         if key is None and band is None:
+            compile_expression(part, node.pair_schema)  # refuses what a run would refuse
             rest.append(part)
     left, right = node.left, node.right
     for a, b in list(keys):
