@@ -146,7 +146,24 @@ REFUSED = [
         "[ROWS",
         "a ROWS window counts the arrival numbers of one stream",
     ),
-    ("SELECT k FROM A WHERE k", "k", "a condition must be BOOLEAN, `k` is BIGINT"),
+    ("SELECT k FROM A WHERE k", "k", "a condition must be BOOLEAN, `k` is BIGINT; write a comparison"),
+    ("SELECT k FROM A WHERE g", "g", "a condition must be BOOLEAN, `g` is STRING"),
+    ("SELECT k FROM A WHERE k IN ()", "k IN", "IN takes at least one value, not an empty list"),
+    (
+        "SELECT a.k FROM A [NOW] AS a JOIN B [NOW] AS b ON a.k = b.k AND b.ts <= a.ts + '10 seconds'",
+        "ts + '10",
+        "+ does not take TIMESTAMP with STRING",
+    ),
+    (
+        "SELECT k, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY ROLLUP (k)",
+        "k)",
+        "only plain GROUP BY is supported; write the group columns themselves",
+    ),
+    (
+        "SELECT k, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY GROUPING SETS ((k), ())",
+        "k), ()",
+        "only plain GROUP BY is supported",
+    ),
     ("SELECT k FROM A WHERE g > ts", "g > ts", "> does not take STRING with TIMESTAMP"),
     ("SELECT sum(g) AS n FROM A [RANGE 1 SECOND]", "sum", "there is no aggregate sum(STRING)"),
     (

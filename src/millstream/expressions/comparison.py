@@ -157,6 +157,8 @@ def _between(expression: exp.Between, scope: Scope) -> Node:
 def _in(expression: exp.In, scope: Scope) -> Node:
     if expression.args.get("query") or expression.args.get("unnest"):
         raise UnsupportedProblem("IN (SELECT ...) is not supported in an expression", hint="write a LEFT SEMI JOIN")
+    if not expression.expressions:
+        raise TypeProblem("IN takes at least one value, not an empty list", hint="write IN (1, 2)")
     node = scope.compile(expression.this)
     kind, (node, *items) = unify([node, *(scope.compile(e) for e in expression.expressions)], "IN")
     if pa.types.is_null(kind):

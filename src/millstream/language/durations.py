@@ -36,7 +36,8 @@ def microseconds(number: str, unit: str, place: Place | None = None) -> int:
     size = UNITS.get(unit.upper())
     if size is None:
         close = get_close_matches(unit.upper(), UNITS, n=1)
-        raise SyntaxProblem(f"`{unit}` is no unit of time", place=place, hint=f"did you mean {close[0]}?" if close else UNIT_HINT)
+        said = f"`{unit}` is no unit of time" if unit else f"`{number}` has no unit of time"
+        raise SyntaxProblem(said, place=place, hint=f"did you mean {close[0]}?" if close else UNIT_HINT)
     try:
         length = Decimal(number) * size
     except ArithmeticError:

@@ -132,8 +132,12 @@ def _group_keys(scope: Scope, outputs: Outputs, group: exp.Group | None) -> list
     """The grouping expressions with a column name each: positions and aliases are looked up in the select list."""
     if group is None:
         return []
-    if any(group.args.get(k) for k in ("grouping_sets", "cube", "rollup", "all", "totals")):
-        raise UnsupportedProblem("only plain GROUP BY is supported", place=place_of(group))
+    several = (exp.GroupingSets, exp.Cube, exp.Rollup)
+    if any(group.args.get(k) for k in ("grouping_sets", "cube", "rollup", "all", "totals")) or any(
+        isinstance(item, several) for item in group.expressions
+    ):
+        hint = "write the group columns themselves, and a query for each grouping"
+        raise UnsupportedProblem("only plain GROUP BY is supported", place=place_of(group), hint=hint)
     keys: list[tuple[str, exp.Expr]] = []
     taken: set[str] = set()
     aliases = {name.lower(): e for name, e in outputs}

@@ -179,7 +179,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 at byte {error.start + 1} of the line"
     if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg} at character {error.pos + 1}"
+        return f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}"
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 

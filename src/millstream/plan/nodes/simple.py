@@ -31,7 +31,12 @@ class Filter(Unary):
         compiled = compile_expression(self.predicate, self.input.schema)
         if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
             text = text_of(self.predicate).replace("`", "")
-            raise TypeProblem(f"a condition must be BOOLEAN, `{text}` is {sql_type(compiled.type)}", place=place_of(self.predicate))
+            kind = sql_type(compiled.type).sql("spark")
+            raise TypeProblem(
+                f"a condition must be BOOLEAN, `{text}` is {kind}",
+                place=place_of(self.predicate),
+                hint="write a comparison, such as x = 1",
+            )
 
     @cached_property
     def nullable(self) -> frozenset[str]:
