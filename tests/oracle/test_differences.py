@@ -59,3 +59,30 @@ def test_what_is_behind_the_band_is_freed(band: str) -> None:
     for name in "AB":
         live.push(name, [(-1, "2026-02-01 12:00:00")])
     assert live.state_rows <= 2
+
+
+FAR_OFF = {
+    "INTERVAL": "b.ts - a.ts BETWEEN INTERVAL -100000000 DAYS AND INTERVAL 100000000 DAYS",
+    "BIGINT": f"unix_micros(b.ts) - unix_micros(a.ts) BETWEEN {-(2**63)} AND {2**63 - 1}",
+}
+
+
+@pytest.mark.parametrize("kind", FAR_OFF)
+def test_a_distance_beyond_all_times_loses_no_pair(kind: str) -> None:
+    """Such a distance is a condition like others: it frees no tuples."""
+    text = "SELECT a.i, b.i AS bi FROM A [RANGE 1 DAY] AS a JOIN B [RANGE 1 DAY] AS b ON a.k = b.k"
+    near = f"SELECT a.i, b.i AS bi FROM A AS a JOIN B AS b ON a.k = b.k AND abs({GAP}) <= {DAY * SECOND}"
+    case = Case(STREAMS, (Query(f"{text} AND {FAR_OFF[kind]}", near),), 3, 2)
+    case.check(case.run())
+    alone = Query(f"SELECT a.i FROM A AS a JOIN B AS b ON a.k = b.k AND {FAR_OFF[kind]}", "")
+    assert "could never be purged" in str(Case(STREAMS, (alone,)).refusal())
+
+
+@pytest.mark.parametrize("text", ["CAST(concat(b.d, ' 12:00:00') AS TIMESTAMP)", "b.d + INTERVAL 12 HOURS"])
+def test_functions_beside_a_timestamp_read_dates_as_they_are(text: str) -> None:
+    """Only a date that is moved by an interval is its midnight."""
+    dated = "(SELECT k, i, ts, CAST(ts AS DATE) AS d FROM B)"
+    select = "SELECT a.i, b.i AS bi FROM A{0} AS a JOIN " + dated + "{0} AS b ON a.k = b.k AND a.ts >= {1}"
+    duck = select.format("", "b.d + INTERVAL 12 HOURS")
+    case = Case(STREAMS, (Query(select.format(" [RANGE 9 DAYS]", text), duck),), 3, 2)
+    case.check(case.run())

@@ -13,9 +13,9 @@ from millstream.core.types import INTERVAL, TIMESTAMP, is_axis
 from millstream.errors import MillstreamError
 from millstream.expressions import compile_expression, fold_constant, monotone
 from millstream.expressions.intervals import MICROS
-from millstream.plan.bands import implied_bands, merged_bands
+from millstream.plan.bands import FAR, implied_bands, merged_bands
 from millstream.plan.nodes import Band, Join, Node
-from millstream.plan.rules.transform import bottom_up, columns_of, substitute, with_column
+from millstream.plan.rules.transform import bottom_up, columns_of, with_column
 from millstream.plan.scope import column
 
 # op, mirrored: `left op right` seen from the other side
@@ -88,16 +88,27 @@ def _at_midnight(part: exp.Expr, schema: pa.Schema) -> exp.Expr:
     kinds = [compile_expression(side, schema).type for side in sides]
     if TIMESTAMP not in kinds:
         return part
-    made = substitute(part, {name: _midnight(column(name)) for name in dates})
+    made = part.copy()
+    for found in list(made.find_all(exp.Column)):
+        if found.name in dates and _is_operand(found, made):
+            found.replace(_midnight(found.copy()))
     try:
         compile_expression(made, schema)
     except MillstreamError:  # a date may have been moved by a number of days
-        copies = [side.copy() for side in sides]
-        one, other = (
-            _midnight(side) if kind == pa.date32() else side for side, kind in zip(copies, kinds, strict=True)
-        )
-        return type(part)(this=one, expression=other)
-    return made
+        made = part.copy()
+    moved = [
+        _midnight(side) if compile_expression(side, schema).type == pa.date32() else side
+        for side in (made.this.copy(), made.expression.copy())
+    ]
+    return type(part)(this=moved[0], expression=moved[1])
+
+
+def _is_operand(found: exp.Expr, part: exp.Expr) -> bool:
+    """True when nothing but sums and differences is between a column and the comparison: functions read it as it is."""
+    above = found.parent
+    while isinstance(above, (exp.Add, exp.Sub, exp.Paren)):
+        above = above.parent
+    return above is part
 
 
 def _midnight(date: exp.Expr) -> exp.Expr:
@@ -151,6 +162,8 @@ def _band(part: exp.Expr, node: Join) -> Band | None:
         return None
     # x + a op y + b, hence y - x compared with a - b.
     gap = a - b
+    if abs(gap) >= FAR:  # it bounds nothing, and a time moved so far would not fit 64 bits
+        return None
     if op is exp.EQ:
         return Band(x, y, gap, gap)
     if op is exp.LTE:
