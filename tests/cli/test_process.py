@@ -54,6 +54,30 @@ def test_nothing_heavy_is_imported_at_the_top(module: str) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_an_interrupt_where_python_ignores_exceptions_ends_a_run(command: Command) -> None:
+    """Imports have such callbacks. An exception in one is lost, and the run would go on for ever."""
+    code = """if True:
+        import os, signal, sys, weakref
+
+        class Interrupting:
+            def find_spec(self, name, path=None, target=None):
+                if name == "millstream.cli.run":
+                    thing = type("Thing", (), {})()
+                    gone = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+                    del thing
+
+        sys.meta_path.insert(0, Interrupting())
+        from millstream.__main__ import main
+        main()
+    """
+    process = command.start("run", command.pipeline(WATCHED + SINK + QUERY), "--runtime", "local", code=code)
+    try:
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (-signal.SIGINT, "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_stops_a_run_that_has_no_end(command: Command, number: signal.Signals) -> None:
     command.pipeline(WATCHED + SINK + QUERY)

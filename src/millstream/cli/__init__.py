@@ -30,6 +30,12 @@ COMMANDS = {
 }
 """Name and help of every command; `millstream.cli.<name>` holds a function of that name, imported when it is called."""
 
+OWN_SIGNALS = ("run",)
+"""Commands that handle signals themselves. Until they do, an interrupt ends the process.
+
+An exception in its place would be lost where Python ignores exceptions, as in a callback of the imports.
+"""
+
 
 class Commands(TyperGroup):
     """Lists commands by what COMMANDS says of them and imports only the one that runs."""
@@ -43,6 +49,8 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in self.commands:
             self.commands[args[0]] = _load(args[0])
+            if args[0] not in OWN_SIGNALS and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
         return super().resolve_command(ctx, args)
 
 
@@ -78,8 +86,6 @@ def main() -> None:
     _show_warnings()
     log.begin(False)
     try:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="millstream")
     except MillstreamError as problem:
         _leave(str(problem), PASSING if problem.passing else 1)
