@@ -55,6 +55,10 @@ DECLARED = {
         SINK.replace("'out'", "'bids/out'"),
         "sink Out would write into {place}/bids/out, where stream Bid reads",
     ),
+    "dead letters where a stream reads": (
+        "SET dead_letters.path = 'bids/letters';",
+        "the dead letters would go to {place}/bids/letters, where stream Bid reads {place}/bids; ",
+    ),
     "a format that cannot hold a type": (
         SINK.replace("'jsonl'", "'text'"),
         "sink Out: format 'text' holds one column, not ",

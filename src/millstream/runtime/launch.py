@@ -182,6 +182,7 @@ class Launch:
             source for name, source in self.sources.items() if before is None or name not in before.sources
         ]
         _keep_apart(new, self.sinks)
+        _keep_letters_apart(new, self.letters.path)
         _keep_apart(self.sources.values(), [self.sinks[config.number] for config in fresh])
         held = [self.sinks[number] for number in ({} if before is None else before.holds)]
         for config in fresh:
@@ -310,6 +311,15 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
                 if above in (source.path, sink.path):
                     said = f"sink {sink.name} would write into {sink.path}, where stream {source.name} reads {source.path}"
                     raise SinkProblem(said, hint="choose a path of its own for the sink")
+
+
+def _keep_letters_apart(sources: Iterable[Source], letters: str | None) -> None:
+    """Refuse dead letters where a stream reads: each would be read as tuples. Letters in memory have no path."""
+    place = "" if letters is None else os.path.abspath(letters)
+    for source in sources if place else ():
+        if isinstance(source, FileSource) and os.path.commonpath([source.path, place]) == source.path:
+            said = f"the dead letters would go to {place}, where stream {source.name} reads {source.path}"
+            raise SinkProblem(said, hint="choose another place with SET dead_letters.path = '...'")
 
 
 def _one_each(sink: FileSink, others: Iterable[Sink], letters: str | None) -> None:

@@ -104,7 +104,7 @@ def _at_midnight(part: exp.Expr, schema: pa.Schema) -> exp.Expr:
 
 
 def _is_operand(found: exp.Expr, part: exp.Expr) -> bool:
-    """True when nothing but sums and differences is between a column and the comparison: functions read it as it is."""
+    """True when a column is compared as it is, or within sums and differences alone."""
     above = found.parent
     while isinstance(above, (exp.Add, exp.Sub, exp.Paren)):
         above = above.parent
