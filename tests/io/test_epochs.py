@@ -160,6 +160,25 @@ def test_runs_that_share_a_directory_hold_each_other_back(tmp_path: Path) -> Non
     assert [marks["ts"] for _, marks in listed(path, watch=True)][-2:] == [250, 250]
 
 
+def test_a_run_counts_from_its_beginning_where_it_commits_epochs(tmp_path: Path) -> None:
+    """One that has committed nothing yet may come with earlier times; one process would commit at its end."""
+    path = tmp_path / "out"
+    first, second, whole = (
+        FileSink("Out", str(path), "jsonl", mode="append", run=run) for run in ("r1", "r2", "r3")
+    )
+    second.begin()
+    epoch(first, 0, "0", 100)
+    assert [marks["ts"] for _, marks in listed(path)] == [100]
+    assert [marks["ts"] for _, marks in listed(path, watch=True)] == [None]
+    epoch(second, 0, "0", 30)
+    epoch(first, 1, "0", 200)
+    assert [marks["ts"] for _, marks in listed(path, watch=True)] == [None, 30, 30]
+    second.finish()
+    writer = whole.writer(A, "0", None)
+    assert [marks["ts"] for _, marks in listed(path, watch=True)] == [None, 30, 200]
+    writer.close()
+
+
 def test_a_sink_of_an_older_version_has_the_order_and_no_marks(tmp_path: Path) -> None:
     path = tmp_path / "out"
     sink = FileSink("Out", str(path), "jsonl")

@@ -57,9 +57,9 @@ def in_order(owner: str, directory: str, names: Iterable[str], *, watch: bool) -
     ]
     found = [Named(name) for name in first]
     have, waits = set(there), set[str]()
-    for epoch, marks in _with_marks(
-        epochs, {os.path.basename(run) for run in runs if not os.path.exists(os.path.join(run, OVER))}, watch
-    ):
+    writing = [run for run in runs if watch and not os.path.exists(os.path.join(run, OVER))]
+    begun = {os.path.basename(run) for run in writing if _record(os.path.join(run, RUN)).get("epochs")}
+    for epoch, marks in _with_marks(epochs, {os.path.basename(run) for run in writing}, begun):
         if epoch.run in waits or any(
             os.path.exists(os.path.join(directory, s)) for s, v in epoch.files if v not in have and s != v
         ):
@@ -78,9 +78,15 @@ def in_order(owner: str, directory: str, names: Iterable[str], *, watch: bool) -
     return found
 
 
-def _with_marks(epochs: list[Epoch], writing: set[str], watch: bool) -> Iterator[tuple[Epoch, Marks | None]]:
-    """Each epoch with the marks behind it: the least of its run and of all others with more to show."""
-    left = Counter(epoch.run for epoch in epochs)
+def _with_marks(
+    epochs: list[Epoch], writing: set[str], begun: set[str]
+) -> Iterator[tuple[Epoch, Marks | None]]:
+    """Each epoch with the marks behind it: the least of its run and of all others with more to show.
+
+    Runs that are writing may go on. Those that have begun count before their first epoch.
+    """
+    left = Counter(dict.fromkeys(begun, 0))
+    left.update(epoch.run for epoch in epochs)
     reached: dict[str, Marks | None] = {}
     for epoch in epochs:
         left[epoch.run] -= 1
@@ -88,7 +94,7 @@ def _with_marks(epochs: list[Epoch], writing: set[str], watch: bool) -> Iterator
         if epoch.marks is None:
             yield epoch, None
             continue
-        others = [run for run in left if run != epoch.run and (left[run] or (watch and run in writing))]
+        others = [run for run in left if run != epoch.run and (left[run] or run in writing)]
         counted = [epoch.marks, *(marks for run in others if (marks := reached.get(run, {})) is not None)]
         yield epoch, {column: _least([marks.get(column) for marks in counted]) for column in epoch.marks}
 

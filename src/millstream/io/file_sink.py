@@ -106,12 +106,15 @@ class FileSink:
                 text = f"{self.owner}: format '{self.format}' can not hold column `{column.name}` of type {type_name(column.type)}"
                 raise SinkProblem(text, hint="use jsonl or parquet")
 
-    def begin(self) -> None:
-        """Claim the directory, once per run: with mode 'overwrite' what others left in it goes."""
+    def begin(self, *, whole: bool = False) -> None:
+        """Claim the directory, once per run: with mode 'overwrite' what others left in it goes.
+
+        `whole`: the run has no epochs, and commits at its end.
+        """
         with writing(self.owner, self.path):
             if not self.staging.claimed() and self.mode == "overwrite" and os.path.isdir(self.path):
                 self._clear()
-            self.staging.claim()
+            self.staging.claim(whole=whole)
 
     def _clear(self) -> None:
         for entry in os.scandir(self.path):
@@ -132,7 +135,7 @@ class FileSink:
     def writer(self, schema: pa.Schema, part: str, epoch: int | None) -> Writer:
         stem = f"part-{safe(self.run)}-{safe(part)}" if self.mode == "append" else f"part-{safe(part)}"
         if epoch is None:
-            self.begin()
+            self.begin(whole=True)
         if self.format == "parquet":
             return ParquetFileWriter(self.name, self.staging, schema, stem, epoch, self.rows_per_file)
         return TextFileWriter(self.name, self.staging, self.encoder(schema), stem, epoch)

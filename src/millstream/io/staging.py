@@ -127,15 +127,15 @@ class Staging:
         names = os.listdir(self.records) if os.path.isdir(self.records) else []
         return sorted(int(name[:-5]) for name in names if name[:-5].isdigit() and name.endswith(".json"))
 
-    def claim(self) -> bool:
-        """Mark the directory as this run's; True when it was already."""
+    def claim(self, *, whole: bool = False) -> bool:
+        """Mark the directory as this run's; True when it was already. `whole`: it commits once, at its end."""
         with writing(self.owner, self.directory):
             if self.claimed():
                 with suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.records, OVER))
                 return True
             os.makedirs(self.records, exist_ok=True)
-            save(os.path.join(self.records, RUN), {"run": self.run, "commits": True})
+            save(os.path.join(self.records, RUN), {"run": self.run, "commits": True, "epochs": not whole})
             return False
 
     def claimed(self) -> bool:
