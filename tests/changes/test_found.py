@@ -99,6 +99,8 @@ def test_a_setting_that_is_misspelt() -> None:
         live().change("SET execution.stratgy = 'breadth-first'")
     with pytest.raises(ms.MillstreamError, match="there is no statement in it"):
         live().change("-- nothing")
+    with pytest.raises(ms.MillstreamError, match=r"01\.sql: there is no statement in it"):
+        live()._launch.change("-- nothing", file="01.sql")
 
 
 def test_enabling_timestamps_that_wait_for_each_other() -> None:

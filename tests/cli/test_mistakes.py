@@ -46,6 +46,10 @@ MISTAKES = {
     "no query": (STREAM + SINK, "pipeline.sql: there is no query to run; write INSERT INTO"),
     "nothing": ("", "pipeline.sql: there is no query to run"),
     "a select": (STREAM + "SELECT * FROM Bid;", "pipeline.sql: statement 2, line 4, column 1: the answer of this query goes nowhere"),
+    "no file of a pattern": (
+        STREAM.replace("'bids'", "'bidz/*.csv'") + SINK + QUERY,
+        "pipeline.sql: statement 1, line 1, column 1: stream Bid: no file matches ",
+    ),
     "no source": (STREAM.replace("'bids'", "'nowhere'") + SINK + QUERY, "pipeline.sql: statement 1, line 1, column 1: "),
 }
 

@@ -135,8 +135,9 @@ def test_a_file_that_vanished_or_is_corrupt_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").unlink()
     with pytest.raises(SourceProblem, match=r"can not read .*a\.csv: the file is gone"):
         list(source.read(unit, 10))
-    with pytest.raises(SourceProblem, match=r"can not read .*b\.parquet"):
+    with pytest.raises(SourceProblem, match=r"can not read .*b\.parquet") as told:
         read_text(tmp_path, "b.parquet", b"PAR1 nonsense", "a BIGINT")
+    assert not told.value.message.endswith(".")
     with pytest.raises(SourceProblem, match=r"can not read .*c\.csv\.gz"):
         read_text(tmp_path, "c.csv.gz", b"not gzip", "a BIGINT")
 
@@ -262,6 +263,8 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
         read_table("T", A, {"path": str(tmp_path), "watch": "true"}, HERE)
     with pytest.raises(SourceProblem, match=r"statement 1.*there is no file"):
         read_table("T", A, {"path": str(tmp_path / "no.csv")}, HERE)
+    with pytest.raises(SourceProblem, match=r"table T: no file matches .*z\*\.csv; check the option `path`"):
+        read_table("T", A, {"path": str(tmp_path / "z*.csv")}, HERE)
     assert Answer([], A).rows == []
 
 

@@ -26,8 +26,10 @@ from millstream.io.stretches import Stretch, stretches
 EXTENSIONS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".txt": "text", ".log": "text"}
 
 
-def found_files(owner: str, path: str) -> list[str]:
-    """The files this path stands for, in name order; names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
+def found_files(owner: str, path: str, *, some: bool = False) -> list[str]:
+    """The files this path stands for, in name order; with `some` a pattern must match one.
+
+    Names that begin with `_` or `.`, or end in .tmp or .part, are not data."""
     try:
         if os.path.isdir(path):
             found = sorted(_walk(path))
@@ -35,6 +37,8 @@ def found_files(owner: str, path: str) -> list[str]:
             found = [path]
         elif glob.has_magic(path):
             found = sorted(name for name in glob.glob(path, recursive=True) if _visible(os.path.basename(name)) and os.path.isfile(name))
+            if some and not found:
+                raise SourceProblem(f"{owner}: no file matches {path}", hint="check the option `path`")
         else:
             raise SourceProblem(f"{owner}: there is no file or directory {path}", hint="check the option `path`")
     except OSError as error:
@@ -156,6 +160,10 @@ class FileSource:
         for file in found_files(self.owner, self.path)[:1]:
             if not os.access(file, os.R_OK):
                 raise SourceProblem(f"{self.owner}: can not read {file}: permission denied")
+
+    def need_files(self) -> None:
+        """Refuse a pattern that matches no file, unless the stream waits for new ones."""
+        found_files(self.owner, self.path, some=self.bounded)
 
     def initial(self) -> Position:
         return {"count": 0, "files": []}

@@ -31,7 +31,7 @@ def read_table(
     o, path, reader = open_table(name, schema, options, place)
     batches = []
     try:
-        for file in found_files(o.owner, path):
+        for file in found_files(o.owner, path, some=True):
             for reading in read_file(o.owner, reader, file, 65_536):
                 for letter in reading.letters:
                     raise o.wrong(f"{letter.file}, line {letter.line}: {letter.reason}", "correct the file: a table must be whole")

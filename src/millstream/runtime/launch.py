@@ -133,7 +133,8 @@ class Launch:
         pipeline, builder = self.pipeline.copy(), self.builder.copy()
         statements = parse(text, variables=variables, file=file)
         if not statements:
-            raise PlanProblem("there is no statement in it", hint="write INSERT, DROP QUERY or SET")
+            where = "" if file is None else f"{file}: "
+            raise PlanProblem(f"{where}there is no statement in it", hint="write INSERT, DROP QUERY or SET")
         for statement in statements:
             try:
                 _change(statement, pipeline, builder)
@@ -167,7 +168,10 @@ class Launch:
         for v in self.graph.sources:
             stream: Stream = v.config.stream  # type: ignore[attr-defined]
             if before is None or stream.name not in before.sources:
-                _check(stream.place, self.sources[stream.name].check)
+                source = self.sources[stream.name]
+                _check(stream.place, source.check)
+                if isinstance(source, FileSource) and (self.checkpoint is None or self.checkpoint.last < 0):
+                    _check(stream.place, source.need_files)
         for config in self._fresh(before):
             sink = self.sinks[config.number]
             _check(config.sink.place, partial(sink.check, visible(config.schema)))
