@@ -123,6 +123,11 @@ MISTAKES: dict[str, tuple[Build, type[ms.MillstreamError], str]] = {
     "columns": (lambda s: a(s).select("k, v"), ms.errors.PlanProblem, "`k, v` is more than one column"),
     "no columns": (lambda s: a(s).select(), ms.errors.PlanProblem, "a query without columns"),
     "no calls": (lambda s: a(s).window("1 s").agg(), ms.errors.PlanProblem, "a query without columns"),
+    "a call without a name": (
+        lambda s: a(s).window("1 s").group_by("k").agg("max(v)"),
+        ms.errors.TypeProblem,
+        "each aggregate needs a name; write agg(n='count(*)')",
+    ),
     "no order": (lambda s: a(s).order_by(), ms.errors.PlanProblem, "order_by has no column"),
     "window": (lambda s: a(s).window("5 parsecs"), ms.errors.SyntaxProblem, "in `[RANGE 5 parsecs]`: `parsecs` is no unit of time"),
     "two windows": (lambda s: a(s).window("1 s").window("1 s"), ms.errors.PlanProblem, "`A` has a window already"),

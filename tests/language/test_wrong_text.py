@@ -18,7 +18,9 @@ Q = "INSERT INTO Out\nSELECT a FROM A "
 WRONG = [
     ("CRATE STREAM x (a INT)", SyntaxProblem, 1, 1, "CRATE", "did you mean CREATE STREAM?"),
     ("CREATE STRAEM x (a INT)", SyntaxProblem, 1, 1, "CREATE STRAEM", "did you mean CREATE STREAM?"),
-    ("DROP TABLE x", SyntaxProblem, 1, 1, "DROP", "begins with CREATE STREAM"),
+    ("DROP TABLE x", SyntaxProblem, 1, 1, "DROP", "DROP QUERY <sink> ends queries, and CREATE OR REPLACE"),
+    ("ALTER STREAM x ADD COLUMN a INT", SyntaxProblem, 1, 1, "ALTER", "CREATE OR REPLACE declares"),
+    ("CREATE TEMPORARY VIEW x AS SELECT 1", SyntaxProblem, 1, 1, "CREATE TEMPORARY", "write CREATE VIEW"),
     ("SHOW TABLES", SyntaxProblem, 1, 1, "SHOW", "begins with CREATE STREAM"),
     ("SELECT * FROM A", SyntaxProblem, 1, 1, "goes nowhere", "put INSERT INTO <sink> before it"),
     ("SELEC * FROM A", SyntaxProblem, 1, 1, "SELEC", "INSERT INTO <sink> SELECT"),

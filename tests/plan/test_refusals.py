@@ -224,7 +224,16 @@ REFUSED = [
         "A ON",
         "a table can not be the left side of this join; put the stream first",
     ),
-    ("SELECT A.k FROM A FULL JOIN B ON A.k = B.k", "B ON", "FULL JOIN is not supported"),
+    ("SELECT A.k FROM A FULL JOIN B ON A.k = B.k", "B ON", "FULL JOIN is not supported; write a LEFT JOIN"),
+    ("SELECT k FROM read_csv('a.csv')", "read_csv", "can not be read FROM; declare it before: CREATE STREAM"),
+    ("SELECT k FROM 'in/a.csv'", "'in/a.csv'", "can not be read FROM; declare it before: CREATE STREAM"),
+    (
+        "SELECT T.k FROM A [NOW] JOIN (SELECT k, ts FROM B) [NOW] ON A.k = T.k",
+        "T.k",
+        "no stream or alias `T`; there is `A`; a sub-query has the name that AS gives it",
+    ),
+    ("SELECT TUMBLE_START(ts, INTERVAL '1' MINUTE) FROM A", "TUMBLE_START", "write window_start"),
+    ("SELECT strftime(ts, '%Y') FROM A", "strftime", "no function strftime; write date_format(ts"),
     ("SELECT A.k FROM A, A", "A", "`A` stands in FROM twice; give one of them another name with AS"),
     (
         "SELECT A.k, B.v FROM A [NOW] LEFT SEMI JOIN B [NOW] ON A.k = B.k",

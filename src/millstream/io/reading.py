@@ -72,5 +72,5 @@ def read_file(
             raise SourceProblem(f"{owner}: can not read {path}: the file is gone", hint=hint) from error
         why = (
             "permission denied" if isinstance(error, PermissionError) else " ".join(str(error).split())[:200]
-        )
+        ).removesuffix(".")
         raise SourceProblem(f"{owner}: can not read {path}: {why}") from error

@@ -192,5 +192,5 @@ class ClauseParser(PromiseParser):
 def _typed(column: Column, place: Place) -> Column:
     if column.type != TIMESTAMP:
         said = f"`{column.name}` is no TIMESTAMP but {type_name(column.type)}"
-        raise TypeProblem(said, place=place, hint=f"declare `{column.name} TIMESTAMP`")
+        raise TypeProblem(said, place=place, hint=f"declare `{column.name} TIMESTAMP`, in Python by schema=")
     return column

@@ -30,6 +30,16 @@ _NOT_YET = {
     "MATCH_RECOGNIZE": ("MATCH_RECOGNIZE is", "join the streams on a window and compare their timestamps"),
 }
 
+_ELSEWHERE = {
+    **{f"{kind}_{end}": f"window_{end.lower()}" for kind in ("TUMBLE", "HOP") for end in ("START", "END")},
+    "STRFTIME": "date_format(ts, 'yyyy-MM-dd')",
+    "STRPTIME": "to_timestamp(text, 'yyyy-MM-dd')",
+    "EPOCH": "unix_seconds(ts)",
+    "EPOCH_MS": "unix_millis(ts)",
+    "EPOCH_US": "unix_micros(ts)",
+}
+"""Functions of Flink SQL and DuckDB under their names here."""
+
 
 def refuse_foreign(tokens: Sequence[Token], place: Callable[[Token], Place]) -> None:
     """Raise for the first spelling that belongs to another dialect."""
@@ -79,6 +89,8 @@ def _call(word: str, tokens: Sequence[Token], index: int) -> MillstreamError | N
         return SyntaxProblem(
             "PROCTIME() is no function here", hint=f"write {clause} behind the columns of CREATE STREAM"
         )
+    if word in _ELSEWHERE:
+        return SyntaxProblem(f"there is no function {word.lower()}", hint=f"write {_ELSEWHERE[word]}")
     if word in _WINDOWS:
         return _window_call(word, tokens, index)
     return None

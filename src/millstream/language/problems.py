@@ -12,6 +12,13 @@ from millstream.errors import Place, SyntaxProblem
 CREATED = ("STREAM", "TABLE", "SINK", "VIEW", "AGGREGATE")
 STATEMENTS = (*(f"CREATE {kind}" for kind in CREATED), "INSERT INTO", "DROP QUERY", "EXPLAIN", "SET")
 OPENERS = ("CREATE", "INSERT", "DROP", "EXPLAIN", "SET", "SELECT")
+_INSTEAD = {
+    "ALTER": "CREATE OR REPLACE declares a thing anew",
+    "DROP": "DROP QUERY <sink> ends queries, and CREATE OR REPLACE declares a thing anew",
+    "CREATE TEMPORARY": "write CREATE VIEW",
+    "CREATE TEMP": "write CREATE VIEW",
+    "CREATE MATERIALIZED": "write CREATE VIEW",
+}
 WINDOW_HINT = "a window stands after a stream, a subquery or the select list and begins with RANGE, ROWS or NOW"
 
 
@@ -35,6 +42,7 @@ def unknown_statement(words: list[str], place: Place) -> SyntaxProblem:
     if not close and get_close_matches(first, ["SELECT"], cutoff=0.75):
         close = ["INSERT INTO <sink> SELECT"]
     hint = f"did you mean {close[0]}?" if close else "a statement begins with " + ", ".join(STATEMENTS[:-1]) + " or SET"
+    hint = _INSTEAD.get(first) or _INSTEAD.get(" ".join(words[:2]).upper()) or hint
     shown = " ".join(words[:2]) if first in ("CREATE", "INSERT") else words[0]
     return SyntaxProblem(f"no statement begins with `{shown}`", place=place, hint=hint)
 

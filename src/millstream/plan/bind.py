@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from millstream.core.types import HIDDEN, SEQUENCE, Order, is_hidden
 from millstream.errors import MillstreamError, NameProblem, Place, PlanProblem, UnsupportedProblem
-from millstream.language import place_of
+from millstream.language import place_of, text_of
 from millstream.language.statements import CreateView
 from millstream.language.window import StreamWindow
 from millstream.plan.aggregates import bind_aggregation, has_aggregate, with_known_aggregates
@@ -196,7 +196,9 @@ def _join_kind(join: exp.Join) -> str:
         raise UnsupportedProblem(
             f"{side} JOIN is not supported",
             place=place_of(join.this),
-            hint="swap the sides and write LEFT JOIN" if side == "RIGHT" else None,
+            hint="swap the sides and write LEFT JOIN"
+            if side == "RIGHT"
+            else "write a LEFT JOIN, and UNION ALL with a LEFT ANTI JOIN of the swapped sides",
         )
     return "inner"
 
@@ -207,6 +209,11 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
         refuse_others(source)
         refuse_others(source.args.get("alias"))
     if isinstance(source, exp.Table):
+        unknown = catalog.relations.get(source.name) is None
+        if not isinstance(source.this, exp.Identifier) or (unknown and "/" in source.name):
+            hint = "declare it before: CREATE STREAM Name (columns) WITH (path = '...')"
+            text = text_of(source)
+            raise UnsupportedProblem(f"{text} can not be read FROM", place=place_of(source), hint=hint)
         entry = catalog.relations.need(source.name, place_of(source))
         node: Node
         if isinstance(entry, Stream):

@@ -14,7 +14,7 @@ MESSAGES = {
     "windows": "WINDOW clauses are not supported",
     "laterals": "LATERAL VIEW is not supported",
     "pivots": "PIVOT is not supported",
-    "sample": "TABLESAMPLE is not supported",
+    "sample": "TABLESAMPLE is not supported, filter with WHERE",
     "with_": "WITH is not supported, use CREATE VIEW",
     "connect": "CONNECT BY is not supported",
     "sort": "SORT BY is not supported, use ORDER BY",
@@ -22,9 +22,9 @@ MESSAGES = {
     "distribute": "DISTRIBUTE BY is not supported",
     "version": "VERSION AS OF and TIMESTAMP AS OF are not supported",
     "columns": "names for columns after AS are not supported, name them in the select list",
-    "on": "DISTINCT ON is not supported",
+    "on": "DISTINCT ON is not supported, aggregate in a window of the stream",
     "joins": "joins in parentheses are not supported, write a subquery",
-    "db": "names of catalogs and schemas are not supported",
+    "db": "names of catalogs and schemas are not supported, write the last name alone",
 }
 
 _QUERY = {"order", "stream_window"}

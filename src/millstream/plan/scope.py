@@ -52,7 +52,12 @@ class Scope:
         if table:
             relation = next((r for r in self.relations if r.alias.lower() == table.lower()), None)
             if relation is None:
-                raise NameProblem.unknown("stream or alias", table, [r.alias for r in self.relations], place=place_of(column))
+                named = [r.alias for r in self.relations if not is_hidden(r.alias)]
+                problem = NameProblem.unknown("stream or alias", table, named, place=place_of(column))
+                if len(named) < len(self.relations):
+                    way = "a sub-query has the name that AS gives it, in Python alias()"
+                    problem.hint = f"{problem.hint}; {way}" if problem.hint else way
+                raise problem
             found = relation.find(name)
             if found is None:
                 raise _unknown(column, [relation])

@@ -22,7 +22,8 @@ def expand_stars(items: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
             expanded.append(item)
             continue
         if any(star.args.get(k) for k in ("except_", "replace", "rename", "except")):
-            raise UnsupportedProblem("* EXCEPT is not supported", place=place_of(item))
+            hint = "name the columns"
+            raise UnsupportedProblem("* EXCEPT is not supported", place=place_of(item), hint=hint)
         relations = scope.relations
         if isinstance(item, exp.Column) and item.table:
             relations = [r for r in relations if r.alias.lower() == item.table.lower()]

@@ -137,9 +137,9 @@ class StreamHandle(Pictured):
         """Groups for `agg`; a window, or a punctuated or progressing column, must close them."""
         return Grouped(self, columns)
 
-    def agg(self, **calls: str) -> StreamHandle:
+    def agg(self, *unnamed: object, **calls: str) -> StreamHandle:
         """Aggregates over everything in a window: `agg(n="count(*)")`."""
-        return Grouped(self, ()).agg(**calls)
+        return Grouped(self, ()).agg(*unnamed, **calls)
 
     def union(self, *others: StreamHandle) -> StreamHandle:
         """All tuples of several handles with the same columns; duplicates stay."""
@@ -246,8 +246,10 @@ class Grouped:
     handle: StreamHandle
     columns: tuple[str, ...]
 
-    def agg(self, **calls: str) -> StreamHandle:
+    def agg(self, *unnamed: object, **calls: str) -> StreamHandle:
         """One tuple per group and window: the group columns and these aggregates."""
+        if unnamed:
+            raise TypeProblem("each aggregate needs a name", hint="write agg(n='count(*)')")
         items = [_item(column) for column in self.columns]
         select = self.handle._open()._select([*items, *(_alias(text, name) for name, text in calls.items())])
         if items:

@@ -108,7 +108,7 @@ class _Task:
             if count != 1:
                 problem = "no column" if count == 0 else "more than one column"
                 there = ", ".join(f"`{n.strip()}`" for n in names[:12])
-                hint = f"its header has {there}; correct or empty it, or read columns by order with header = false"
+                hint = f"its header has {there}; header = false reads columns by order"
                 raise SourceProblem(f"{self.file} has {problem} `{column}`", hint=hint)
             self.fields.append(plain.index(column.lower()))
 
