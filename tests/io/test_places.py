@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import millstream as ms
-from millstream.io.places import local_path, scheme_of
+from millstream.errors import SinkProblem
+from millstream.io.places import local_path, need_local, scheme_of
 
 STREAM = "CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts WITH (path = '{source}', format = 'jsonl');\n"
 TABLE = "CREATE TABLE T (k INT, name STRING) WITH (path = '{table}', format = 'jsonl');\n"
@@ -74,3 +75,19 @@ def test_names_that_look_like_schemes_are_names() -> None:
         None
     ] * 6
     assert local_path("file:///x//y") == "/x/y"
+
+
+def wrong(said: str, hint: str) -> SinkProblem:
+    return SinkProblem(said, hint=hint)
+
+
+@pytest.mark.parametrize("path", ["file://host/x", "file://x", "file:x", "FILE:", "file://"])
+def test_a_file_url_without_an_absolute_path_is_refused(path: str) -> None:
+    """Else a directory of this name would be made in the working directory."""
+    with pytest.raises(SinkProblem, match=r"is no absolute path; write file:///\.\.\., or the path without"):
+        need_local(path, wrong)
+
+
+def test_absolute_file_urls_and_names_below_a_directory_are_local() -> None:
+    assert need_local("file:/x", wrong) == need_local("file:///x", wrong) == need_local("file:/", wrong) + "x"
+    assert need_local("./file:x", wrong) == os.path.abspath("file:x")

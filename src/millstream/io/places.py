@@ -9,6 +9,7 @@ from collections.abc import Callable
 from millstream.errors import MillstreamError
 
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):/", re.IGNORECASE)
+_OTHER = re.compile(r"\s*file:(?!/([^/]|$)|///)", re.IGNORECASE)
 _LOCAL = re.compile(r"\s*file:(//|(?=/))", re.IGNORECASE)
 
 
@@ -30,4 +31,6 @@ def need_local(path: str, wrong: Callable[[str, str], MillstreamError]) -> str:
             f"'{path}' is not local: the scheme `{scheme}` is not supported",
             "give a path that is local or mounted",
         )
+    if _OTHER.match(path):  # what follows the slashes would be a host
+        raise wrong(f"'{path}' is no absolute path", "write file:///..., or the path without `file:`")
     return local_path(path)

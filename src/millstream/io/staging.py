@@ -128,7 +128,10 @@ class Staging:
         return sorted(int(name[:-5]) for name in names if name[:-5].isdigit() and name.endswith(".json"))
 
     def claim(self, *, whole: bool = False) -> bool:
-        """Mark the directory as this run's; True when it was already. `whole`: it commits once, at its end."""
+        """Mark the directory as this run's; True when it was already.
+
+        `whole`: the run commits once, at its end.
+        """
         with writing(self.owner, self.directory):
             if self.claimed():
                 with suppress(FileNotFoundError):

@@ -318,7 +318,7 @@ def _keep_apart(sources: Iterable[Source], sinks: Iterable[Sink]) -> None:
 
 
 def _keep_letters_apart(sources: Iterable[Source], letters: str | None) -> None:
-    """Refuse dead letters where a stream reads: each would be read as tuples. Letters in memory have no path."""
+    """Refuse dead letters where a stream reads: each would be a tuple. Letters in memory have no path."""
     place = "" if letters is None else os.path.abspath(letters)
     for source in sources if place else ():
         if isinstance(source, FileSource) and os.path.commonpath([source.path, place]) == source.path:
