@@ -119,6 +119,11 @@ def test_an_interval_is_a_length_of_time(value: str) -> None:
         new_session().sql(f"SET execution.interval = '{value}'")
 
 
+def test_a_length_of_time_without_a_unit_is_told_as_such() -> None:
+    with pytest.raises(ms.MillstreamError, match="`10` has no unit of time; write a number and a unit"):
+        new_session().sql("SET execution.interval = '10'")
+
+
 def test_a_run_in_one_process_says_that_an_interval_has_no_effect() -> None:
     useless = "execution.interval has no effect: a run in one process has no micro-batches"
     for interval, remarks in (("0 seconds", []), ("10 seconds", [useless])):

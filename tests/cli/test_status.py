@@ -66,7 +66,8 @@ def test_a_full_disk(command: Command, monkeypatch: pytest.MonkeyPatch, number: 
     with monkeypatch.context() as patch:
         patch.setattr("millstream.io.write.jsonl.JsonlEncoder.write", full)
         done = command.local(STREAM + SINK + QUERY)
-    assert (done.code, done.lines[-1]) == (3, "sink Out: can not write /data/x: No room")
+    said = "sink Out: can not write /data/x: No room; make room, and run it again"
+    assert (done.code, done.lines[-1]) == (3, said)
     monkeypatch.setattr(millstream.pipeline.Pipeline, "add_text", full)
     done = command.local(STREAM + SINK + QUERY)
     assert done.code == 3 and done.lines[-1].startswith("a disk is full: ") and "/data/x" in done.err

@@ -239,6 +239,9 @@ def test_wrong_options(tmp_path: Path) -> None:
         open_sink("Out", {"path": str(tmp_path), "mode": "appned"}, here)
     with pytest.raises(NameProblem, match="no option `pth` in sink Out"):
         open_sink("Out", {"connector": "console", "pth": "x"}, here)
+    with pytest.raises(NameProblem, match="no option `sep` in sink Out") as told:
+        open_sink("Out", {"path": str(tmp_path), "sep": ";"}, here)
+    assert "`mode`" in str(told.value) and "`run`" not in str(told.value)
     with pytest.raises(SinkProblem, match="the option `path` is missing"):
         open_sink("Out", {"connector": "file"}, here)
 
@@ -251,7 +254,7 @@ def test_a_disk_that_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(writer, "encoder", type("Full", (), {"write": staticmethod(full)})())
-    with pytest.raises(SinkProblem, match=r"sink Out: can not write .*out: No space left on device"):
+    with pytest.raises(SinkProblem, match=r"can not write .*out: No space left on device; make room"):
         writer.write(batch(1))
     writer.abort()
     if os.path.exists("/dev/full"):

@@ -50,6 +50,7 @@ class FileSink:
                 raise options.wrong("a CSV sink needs a quote character")
             null_value = options.text("null_value", "") or ""
             layout = {"header": options.flag("header", True), "delimiter": delimiter, "quote": quote, "null_value": null_value}
+        options.hidden.add("run")
         run = options.text("run")
         sink = cls(name, path, kind, mode, layout=layout)
         return sink.with_run(run) if run else sink

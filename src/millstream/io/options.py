@@ -30,6 +30,8 @@ class Options:
     place: Place | None
     problem: type[MillstreamError] = SourceProblem
     asked: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    """The options that are not for users: no message lists them."""
 
     @classmethod
     def of(cls, owner: str, values: Mapping[str, object], place: Place | None, problem: type[MillstreamError]) -> Options:
@@ -142,4 +144,5 @@ class Options:
     def done(self) -> None:
         for name in self.values:
             if name not in self.asked:
-                raise NameProblem.unknown("option", name, sorted(self.asked), within=self.owner, place=self.place)
+                known = sorted(self.asked - self.hidden)
+                raise NameProblem.unknown("option", name, known, within=self.owner, place=self.place)

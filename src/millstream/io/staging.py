@@ -30,7 +30,8 @@ def writing(owner: str, path: str) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or " ".join(str(error).split())[:200]
         said = f"{owner}: can not write {error.filename or path}: {why}"
-        raise SinkProblem(said, passing=is_full(error)) from error
+        hint = "make room, and run it again" if is_full(error) else "choose another path"
+        raise SinkProblem(said, hint=hint, passing=is_full(error)) from error
 
 
 def safe(text: str) -> str:

@@ -19,6 +19,10 @@ _INSTEAD = {
     "CREATE TEMP": "write CREATE VIEW",
     "CREATE MATERIALIZED": "write CREATE VIEW",
 }
+_WORDS = {
+    "OVERWRITE": "write INSERT INTO, and mode = 'overwrite' in CREATE SINK",
+    "EMIT": "leave EMIT out: an answer comes out once, when it is certain",
+}
 WINDOW_HINT = "a window stands after a stream, a subquery or the select list and begins with RANGE, ROWS or NOW"
 
 
@@ -30,7 +34,7 @@ def from_sqlglot(error: ParseError, place: Place, token: str | None) -> SyntaxPr
 
 def unexpected(token: str | None, place: Place, expected: str | None = None) -> SyntaxProblem:
     """Something else should stand here; `expected` says what."""
-    hint = f"expected {expected}" if expected else _hint(token)
+    hint = f"expected {expected}" if expected and _word(token) is None else _hint(token)
     return SyntaxProblem(f"unexpected {_named(token)}", place=place, hint=hint)
 
 
@@ -54,7 +58,13 @@ def _named(token: str | None) -> str:
     return f"`{shown[:40]}...`" if len(shown) > 40 else f"`{shown}`"
 
 
+def _word(token: str | None) -> str | None:
+    return None if token is None else _WORDS.get(token.upper())
+
+
 def _hint(token: str | None) -> str | None:
+    if (way := _word(token)) is not None:
+        return way
     if token is not None and token.upper() in OPENERS:
         return f"is a `;` missing before {token.upper()}?"
     if token == "[":
