@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 import millstream as ms
 from millstream.core.types import TIMESTAMP
 from millstream.io.contract import Source
+from millstream.session.rows import _value
 
 FRAME = pd.DataFrame(
     {
@@ -360,3 +361,10 @@ def test_a_value_is_taken_as_it_is_or_refused(
     else:
         answer = session.add_stream("A", rows, schema=f"c {kind}").start().wait().to_arrow()
         assert answer["c"].to_pylist() == [expected, None]
+
+
+def test_a_time_with_an_offset_is_put_into_utc_here() -> None:
+    """Arrow passes over the offset once Spark has run in the process."""
+    assert _value("2026-01-01T14:00:05+02:00", TIMESTAMP).utcoffset() == timedelta(0)
+    with pytest.raises(ValueError, match="outside the years"):
+        _value("0001-01-01T00:00:00+02:00", TIMESTAMP)

@@ -139,7 +139,12 @@ def _value(value: Any, kind: pa.DataType) -> Any:
         raise ValueError(f"{value} does not fit FLOAT")
     if isinstance(value, date) and pa.types.is_timestamp(kind):
         moment = value if isinstance(value, datetime) else datetime.combine(value, time.min)
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC)
+        try:  # Arrow may pass over the offset once Spark has run in this process
+            return moment.astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"{moment} lies outside the years 1 to 9999") from None
     if isinstance(value, (int, float, str)) and not isinstance(value, bool) and pa.types.is_decimal(kind):
         try:
             return Decimal(str(value))
