@@ -155,6 +155,22 @@ def test_dead_letters_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [file.name for file in (tmp_path / "letters").iterdir()] == ["S.jsonl"]
 
 
+def test_dead_letters_in_memory_stand_in_no_directory_of_a_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run would write its letters into the working directory, which the stream reads."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("k,ts\n1,2026-01-01 12:00:00\n")
+    session = ms.Session("local")
+    session.sql(
+        "CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = '.', format = 'csv');"
+        "CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out SELECT k FROM A"
+    )
+    assert session.stream("A").start().wait().to_arrow().num_rows == 1
+    with pytest.raises(ms.MillstreamError, match=r"the dead letters would go to .*; choose another place"):
+        session.run()
+
+
 def test_the_last_dead_letters_of_a_stream_without_end_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("millstream.session.session.LETTERS", 10)
     late = batch((0, 50), *((k, 0) for k in range(1, 31)))

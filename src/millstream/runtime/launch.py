@@ -62,15 +62,20 @@ class Launch:
     """By the number of a sink."""
 
     @classmethod
-    def prepare(cls, pipeline: Pipeline, checkpoint: str | None = None) -> Launch:
-        """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that."""
+    def prepare(
+        cls, pipeline: Pipeline, checkpoint: str | None = None, *, keeps_letters: bool = False
+    ) -> Launch:
+        """With a checkpoint, sinks and dead letters belong to its run and are continued by whoever continues that.
+
+        `keeps_letters` is true where dead letters will stay in memory.
+        """
         if checkpoint is None:
-            launch = cls._prepared(pipeline, None)
+            launch = cls._prepared(pipeline, None, keeps_letters=keeps_letters)
             launch.hold_sinks()
             return launch
         held = Checkpoint.open(checkpoint)
         try:
-            launch = cls._prepared(pipeline, held)
+            launch = cls._prepared(pipeline, held, keeps_letters=keeps_letters)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
             held.stages(pipeline.settings.get("execution.stages"), 0)
@@ -102,7 +107,12 @@ class Launch:
 
     @classmethod
     def _prepared(
-        cls, pipeline: Pipeline, checkpoint: Checkpoint | None, *, rehearsed: bool = False
+        cls,
+        pipeline: Pipeline,
+        checkpoint: Checkpoint | None,
+        *,
+        rehearsed: bool = False,
+        keeps_letters: bool = False,
     ) -> Launch:
         run = None if checkpoint is None else checkpoint.run
         builder = pipeline.builder(check_table) if rehearsed else pipeline.builder()
@@ -115,6 +125,8 @@ class Launch:
             made._check_declared()
         else:
             made.check()
+        if not keeps_letters:
+            _keep_letters_apart(sources.values(), letters.path)
         return made
 
     def change(
@@ -186,7 +198,8 @@ class Launch:
             source for name, source in self.sources.items() if before is None or name not in before.sources
         ]
         _keep_apart(new, self.sinks)
-        _keep_letters_apart(new, self.letters.path)
+        if before is not None:
+            _keep_letters_apart(new, self.letters.path)
         _keep_apart(self.sources.values(), [self.sinks[config.number] for config in fresh])
         held = [self.sinks[number] for number in ({} if before is None else before.holds)]
         for config in fresh:

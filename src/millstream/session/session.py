@@ -215,14 +215,17 @@ class Session:
         )
         return launch
 
-    def _launched(self, pipeline: Pipeline, checkpoint: str | None) -> Launch:
+    def _launched(
+        self, pipeline: Pipeline, checkpoint: str | None, *, keeps_letters: bool = False
+    ) -> Launch:
         if checkpoint is not None and self.runtime == "local":
             raise SetupProblem("the local runtime has no checkpoint", hint="use ms.Session('spark')")
         for name in [] if self.runtime == "local" else _fed(pipeline):
             said = f"stream {name} is fed while it runs, which processes of Spark do not see"
             hint = "use ms.Session('local'), or end the source before; files and sockets can be fed on Spark"
             raise SourceProblem(said, hint=hint)
-        return Launch.prepare(pipeline, None if checkpoint is None else os.fspath(checkpoint))
+        place = None if checkpoint is None else os.fspath(checkpoint)
+        return Launch.prepare(pipeline, place, keeps_letters=keeps_letters)
 
     def run(
         self,
@@ -244,10 +247,11 @@ class Session:
         sink = MemorySink("answer", limit)
         insert = bind_answer(query, SinkEntry("answer", {}, None, sink), self.pipeline.catalog)
         alone = Pipeline(self.pipeline.catalog, self.pipeline.settings.copy(), [insert])
-        launch = self._launched(alone, checkpoint)
+        in_memory = not alone.settings.get("dead_letters.path")
+        launch = self._launched(alone, checkpoint, keeps_letters=in_memory)
         ending = all(source.bounded for source in launch.sources.values())
         letters = LetterList(None if ending else LETTERS)
-        if not self.pipeline.settings.get("dead_letters.path"):
+        if in_memory:
             launch.letters = letters  # type: ignore[assignment]
 
         def run(stop: threading.Event, on_status: Callable[[Status], None], control: Control) -> Status:
