@@ -1,4 +1,4 @@
-"""How long planning takes for chains of 10 and of 100 views, of each kind; nothing runs."""
+"""Planning times of chains of 10 and of 100 views, of each kind; nothing runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.pipeline import Pipeline
 
 FEW, MANY = 10, 100
 MOST_TIMES, MOST_SECONDS = 15.0, 2.0
-"""What planning of MANY views may cost, against FEW and altogether."""
+"""Limits of the time that planning MANY views takes, against FEW and altogether."""
 
 STREAMS = """
 CREATE STREAM A (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;

@@ -124,7 +124,7 @@ def to_axis(values: pa.Array, null: int = MIN_TIME) -> Int64s:
 
 
 def outside(values: pa.Array) -> Bools | None:
-    """Where timestamps or dates lie outside the years 1 to 9999; None when none does."""
+    """Mask of the timestamps or dates outside the years 1 to 9999; None when none is."""
     unit = DAY if pa.types.is_date(values.type) else 1
     axis = to_axis(values, 0)
     first, last = FIRST_TIME // unit, LAST_TIME // unit

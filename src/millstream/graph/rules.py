@@ -35,7 +35,7 @@ class View(Protocol):
 
     @property
     def begun(self) -> bool:
-        """It has taken tuples since it became the current one."""
+        """True when the operator has taken tuples since it became the current one."""
 
     @property
     def full(self) -> bool:

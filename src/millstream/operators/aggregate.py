@@ -280,7 +280,7 @@ def window_ends(window: Window, axis: Int64s, kind: pa.DataType) -> list[pa.Arra
 
 
 def beyond_calendar(ends: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
-    """Where a window reaches outside the calendar; None when none does."""
+    """Mask of the windows that reach outside the calendar; None when none does."""
     if not ends or pa.types.is_integer(ends[0].type):
         return None
     early, late = (outside(end) for end in ends)

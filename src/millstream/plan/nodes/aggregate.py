@@ -119,7 +119,7 @@ class Distinct(Unary):
 
     @cached_property
     def times(self) -> frozenset[str]:
-        """Those of its input, unless one of them is dropped; a window has times of its own."""
+        """Times of the input, unless one of them is dropped; a window has times of its own."""
         if self.window is None and self.time is not None and self.input.times <= set(self.keys):
             return self.input.times
         return frozenset() if self.time is None else frozenset([self.time])

@@ -157,7 +157,7 @@ class Join(Node):
 
     @cached_property
     def by_time(self) -> tuple[bool, bool]:
-        """Whether marks of the other side let go of the tuples of each side."""
+        """For each side, True when marks of the other side free its tuples."""
         lefts = (
             any(b.high is not None for b in self.bands if b.right == self.axis)
             and self.axis in self.right.progressing
@@ -166,13 +166,13 @@ class Join(Node):
 
     @cached_property
     def by_value(self) -> tuple[bool, bool]:
-        """Whether closed values of the other side let go of the tuples of each side."""
+        """For each side, True when closed values of the other side free its tuples."""
         lefts, rights = self.heard
         return any(s <= rights for s in self.right.punctuated), any(s <= lefts for s in self.left.punctuated)
 
     @property
     def let_go(self) -> tuple[bool, bool]:
-        """Whether something lets go of the tuples of each side."""
+        """For each side, True when something frees its tuples."""
         left, right = (time or value for time, value in zip(self.by_time, self.by_value, strict=True))
         return left, right
 
