@@ -65,7 +65,7 @@ class Monotone:
 
 
 def monotone(expression: exp.Expr, schema: pa.Schema) -> Monotone | None:
-    """How the expression follows its one column, or None when it may decrease, or stays as it is for ever."""
+    """Return how the expression follows its one column; None when it may decrease or stops growing."""
     found = _follow(expression, Scope(schema))
     if found is None:
         return None

@@ -22,7 +22,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Timestamp:
-    """Where a tuple's timestamp comes from and how far out of order it may be (`slack`, microseconds).
+    """The origin of a tuple's timestamp, and its greatest disorder (`slack`, microseconds).
 
     `ahead` is how far after its arrival it may lie: None unless declared, `NO_LIMIT` for AHEAD NONE.
     """

@@ -53,7 +53,7 @@ class Checkpoint:
 
     @property
     def offset(self) -> dict[str, Any]:
-        """That of the micro-batch that was begun last; empty before the first one."""
+        """Offset of the micro-batch that was begun last; empty before the first one."""
         if self.last < 0:
             return {}
         with open(os.path.join(self.path, "offsets", str(self.last)), encoding="utf-8") as text:

@@ -34,7 +34,7 @@ class Request:
     done: threading.Event = field(default_factory=threading.Event)
     problem: BaseException | None = None
     digest: str = ""
-    """Of the text before variables were filled in."""
+    """Digest of the text before variables were filled in."""
 
     def __post_init__(self) -> None:
         self.digest = self.digest or digest(self.text)

@@ -37,7 +37,7 @@ class Network:
         self.pending: dict[int, None] = {}
         """The operators that have something to take, in the order in which it came."""
         self.marks: dict[tuple[int, int], dict[str, int]] = {}
-        """By arc, of which the last two parts are the vertex and its port."""
+        """Marks by arc. The last two parts of an arc are the vertex and its port."""
         self.arcs: dict[Place, list[TsmArc]] | None = {} if arcs else None
         """Those of the enhanced query graph, as far as they were asked for. None: promises go as tuples do."""
         self.woken: dict[int, list[int]] = {}

@@ -40,7 +40,7 @@ class Filter(Unary):
 
     @cached_property
     def nullable(self) -> frozenset[str]:
-        """Those of its input; `x IS NOT NULL` lets no null of x pass."""
+        """Nullable columns of the input, without x behind `x IS NOT NULL`."""
         test = self.predicate.this.unnest() if isinstance(self.predicate, exp.Not) else None
         named = (
             isinstance(test, exp.Is)

@@ -105,7 +105,7 @@ def parts_differ(checkpoint: str, have: Sequence[int], asked: Sequence[int]) -> 
 
 
 def other_stages(text: str) -> tuple[int, int] | None:
-    """How many stages Spark found in a checkpoint, and how many the run has, where it says that they differ."""
+    """Numbers of stages in the checkpoint and in the run, where Spark says that they differ."""
     found = _OTHER_STAGES.search(text)
     return None if found is None else (found.group(1).count("OperatorId"), found.group(2).count("OperatorId"))
 

@@ -113,7 +113,7 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True)
 class Started:
-    """What a session of ours was started with."""
+    """Values that a session of ours was started with."""
 
     context: SparkContext
     master: str
@@ -124,7 +124,7 @@ _started: Started | None = None
 
 
 def given(context: SparkContext) -> Started | None:
-    """What a running session was started with, where we have started it."""
+    """Values that a running session was started with; None where it is not ours."""
     return _started if _started is not None and _started.context is context else None
 
 
