@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -363,8 +363,18 @@ def test_a_value_is_taken_as_it_is_or_refused(
         assert answer["c"].to_pylist() == [expected, None]
 
 
-def test_a_time_with_an_offset_is_put_into_utc_here() -> None:
-    """Arrow passes over the offset once Spark has run in the process."""
+def test_a_session_of_spark_leaves_arrow_as_it_was(spark: object) -> None:
+    """The same rows give the same answer in one process before and after a run on Spark in that process."""
+    moment = datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    assert pa.array([moment], TIMESTAMP)[0].as_py() == moment
+    for runtime in ("spark", "local"):
+        session = ms.Session(runtime)
+        stream = session.add_stream("A", [{"ts": moment}], schema="ts TIMESTAMP", time="ts")
+        assert stream.start().wait().to_arrow()["ts"].to_pylist() == [moment]
+
+
+def test_an_offset_counts_where_arrow_is_told_to_pass_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
     assert _value("2026-01-01T14:00:05+02:00", TIMESTAMP).utcoffset() == timedelta(0)
     with pytest.raises(ValueError, match="outside the years"):
         _value("0001-01-01T00:00:00+02:00", TIMESTAMP)

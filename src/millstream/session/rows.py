@@ -141,7 +141,7 @@ def _value(value: Any, kind: pa.DataType) -> Any:
         moment = value if isinstance(value, datetime) else datetime.combine(value, time.min)
         if moment.tzinfo is None:
             return moment.replace(tzinfo=UTC)
-        try:  # Arrow may pass over the offset once Spark has run in this process
+        try:  # with PYARROW_IGNORE_TIMEZONE, Arrow passes over the offset
             return moment.astimezone(UTC)
         except OverflowError:
             raise ValueError(f"{moment} lies outside the years 1 to 9999") from None

@@ -180,7 +180,6 @@ def _new_session(master: str | None, config: Mapping[str, str] | None) -> SparkS
     elsewhere = None if local else config.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = elsewhere or sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
     _share_import_path()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what a callback raises, and we raise it again
     cluster.give_home(master)
