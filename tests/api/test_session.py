@@ -70,6 +70,15 @@ def test_an_arrow_table_brings_its_columns() -> None:
     assert [row["n"] for row in rows] == [1, 1]
 
 
+def test_a_handle_says_what_it_is() -> None:
+    session = ms.Session("local")
+    people = session.add_table("People", [{"k": 1, "name": "Ada"}])
+    seen = session.add_stream("Seen", [{"k": 1}])
+    assert repr(people) == "<Table People: k BIGINT, name STRING>"
+    assert repr(people.alias("P")) == "<Table P: k BIGINT, name STRING>"
+    assert repr(seen.join(people, on="Seen.k = People.k").select("name")) == "<Stream Seen: name STRING>"
+
+
 def test_further_clauses() -> None:
     session = ms.Session("local")
     rows = [{"k": 1, "done": False}, {"k": 1, "done": True}, {"k": 2, "done": False}]

@@ -40,6 +40,7 @@ CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError],
     "runs": (lambda s: s.run(checkpoint="c"), SetupProblem, "the local runtime has no checkpoint; use ms.Session("),
     "limit": (lambda s: s.stream("A").start(limit="many"), SinkProblem, "sink answer: `limit` is 'many'; give a number of rows"),
     "name": (lambda s: s.add_sink("P", ms.MemorySink("Q")), SinkProblem, "sink P: the name of its object is Q; name both alike"),
+    "no name": (lambda s: s.add_sink(""), NameProblem, "the name of a sink is empty; give it a name"),
     "sessions": (
         lambda s: s.stream("A").join(new_session().stream("B"), on="A.k = B.k"),
         PlanProblem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from millstream.errors import MillstreamError, SinkProblem, SourceProblem, SyntaxProblem
+from millstream.errors import MillstreamError, NameProblem, SinkProblem, SourceProblem, SyntaxProblem
 from millstream.io.contract import Sink, Source, lacking
 from millstream.language import parse
 from millstream.session.rows import exports_arrow, kind_of, need_text
@@ -21,7 +21,10 @@ class Entry(Protocol[T]):
 
 def owner_of(kind: str, name: str) -> str:
     """The words for something declared, such as `stream Bid`."""
-    return f"{kind} {need_text(f'the name of a {kind}', name)}"
+    what = f"the name of a {kind}"
+    if not need_text(what, name):
+        raise NameProblem(f"{what} is empty", hint="give it a name")
+    return f"{kind} {name}"
 
 
 def declared(owner: str, entry: Entry[T], text: str) -> T:

@@ -14,7 +14,7 @@ from millstream.language import parse_expression, parse_query
 from millstream.language.window import KEY, StreamWindow
 from millstream.plan import nodes
 from millstream.plan.bind import bind_answer, bind_insert, bind_query
-from millstream.plan.catalog import SinkEntry
+from millstream.plan.catalog import SinkEntry, Table
 from millstream.runtime.visible import visible
 from millstream.session.query import Pictured, Plan, Query
 from millstream.session.rows import kind_of, need_text
@@ -72,7 +72,8 @@ class StreamHandle(Pictured):
         from millstream.language.types import sql_type
 
         columns = ", ".join(f"{f.name} {sql_type(f.type).sql('spark')}" for f in self.schema)
-        return f"<Stream {self.name or 'of a query'}: {columns}>"
+        read = None if self.finished or self.joins else self.session.pipeline.catalog.relations.get(self.source.name)
+        return f"<{'Table' if isinstance(read, Table) else 'Stream'} {self.name or 'of a query'}: {columns}>"
 
     # Steps
 
