@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.bench.soak import Sample, Verdict, report, soak
+from millstream.bench.soak import Metrics, Sample, Verdict, report, soak
 from millstream.bench.tree import family, memory
 
 
@@ -43,6 +43,13 @@ def test_memory_is_that_of_all_that_a_process_has_started() -> None:
             os.kill(pid, 9)
         process.wait()
         process.stdout.close()
+
+
+def test_a_run_without_a_micro_batch_has_no_metrics_yet(tmp_path: Path) -> None:
+    metrics = Metrics(str(tmp_path / "metrics.jsonl"))
+    assert metrics.last()["batches"] == 0
+    (tmp_path / "metrics.jsonl").write_text('{"batches": 1}\n{"batches": 2}\n{"batch')
+    assert metrics.last() == {"batches": 2}
 
 
 @pytest.mark.slow

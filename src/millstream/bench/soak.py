@@ -192,6 +192,8 @@ class Metrics:
         self.found |= {"batches": 0, "late": 0}
 
     def last(self) -> dict[str, Any]:
+        if not os.path.exists(self.path):  # no micro-batch has ended
+            return self.found
         with open(self.path, "rb") as file:
             file.seek(self.at)
             text = file.read()
