@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -26,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the seed of new examples here, so that a failure can name it."""
     if not settings.default.derandomize and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(secrets.randbits(32))
+    # A shell makes what it starts in the background ignore Ctrl-C, which some tests press.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(hookwrapper=True)
