@@ -6,6 +6,7 @@ import datetime as dt
 import pickle
 import random
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from millstream.bench.plan import KINDS, text
 from millstream.errors import PlanProblem, SyntaxProblem
 from millstream.expressions.registry import Scope
 from millstream.pipeline import Pipeline
+from millstream.plan.nodes.join import Join
 from millstream.testing import run
 from tests.oracle.buckets import run_hosted
 from tests.oracle.watch import watched
@@ -39,6 +41,30 @@ def work(kind: str, views: int) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_planning_grows_with_the_number_of_views(kind: str) -> None:
     assert work(kind, 60) <= 12 * work(kind, 6)
+
+
+def times_found(inputs: int) -> int:
+    """How often the plan of a join of so many inputs is asked for its time, and finds it."""
+    pipeline, find = Pipeline(), Join.time.func
+    count = 0
+
+    def counted(self: Join) -> str | None:
+        nonlocal count
+        count += 1
+        return find(self)
+
+    streams = "".join(f"CREATE STREAM S{i} (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED; " for i in range(inputs))
+    joins = "".join(f" JOIN S{i} [NOW] ON S{i}.k = S0.k" for i in range(1, inputs))
+    time = cached_property(counted)
+    time.__set_name__(Join, "time")
+    with patch.object(Join, "time", time):
+        pipeline.add_text(f"{streams} CREATE SINK Out WITH (connector = 'memory'); INSERT INTO Out SELECT S0.k FROM S0 [NOW]{joins};")
+        pipeline.graph()
+    return count
+
+
+def test_planning_a_join_grows_with_the_square_of_its_inputs_at_most() -> None:
+    assert times_found(16) <= 20 * times_found(4)
 
 
 def test_a_condition_over_a_computed_column_is_not_computed_again_below() -> None:
@@ -70,6 +96,10 @@ DEEP: dict[str, tuple[str, list[int]]] = {
     "400 additions": ("INSERT INTO Out SELECT " + " + ".join(["k"] * 400) + " AS k FROM A", [400, 800]),
     "300 members": ("INSERT INTO Out " + " UNION ALL ".join(["SELECT k FROM A"] * 300), [1] * 300 + [2] * 300),
     "200 views": (chained(200), [201, 202]),
+    "100 sub-queries": (
+        "INSERT INTO Out SELECT k FROM " + "(SELECT k + 1 AS k, ts FROM " * 100 + "A" + ")" * 100,
+        [101, 102],
+    ),
 }
 
 

@@ -56,6 +56,8 @@ def with_known_aggregates(query: exp.Select) -> exp.Select:
             raise NameProblem.unknown("function", node.name, known, place=place_of(node))
         return node
 
+    if query.find(exp.Any, exp.Anonymous) is None:  # a copy costs most of the planning of deep sub-queries
+        return query
     changed = query.transform(visit, copy=True)
     assert isinstance(changed, exp.Select)
     return changed

@@ -48,7 +48,7 @@ class Aggregate(Node):
             fields_.append(pa.field(call.name, AccumulatorSpec(call.function, argument).result_type))
         return pa.schema(fields_ + window_fields(self.window, self.input))
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         return WINDOW_START if self.window is not None else self.axis
 
@@ -111,7 +111,7 @@ class Distinct(Unary):
     def keys(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.input.schema if not is_hidden(f.name))
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         if self.window is not None:
             return self.ends[0]

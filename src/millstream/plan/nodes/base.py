@@ -56,7 +56,7 @@ class Node:
     def schema(self) -> pa.Schema:
         raise NotImplementedError
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         return None
 
@@ -108,7 +108,7 @@ class Unary(Node):
     def schema(self) -> pa.Schema:
         return self.input.schema
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         return self.input.time
 

@@ -83,7 +83,7 @@ class Join(Node):
         """Left and right columns side by side: what conditions are written over."""
         return pa.schema([*self.left.schema, *self.right.schema])
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         if self.kind in ("semi", "anti"):
             return self.left.time

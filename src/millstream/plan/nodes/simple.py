@@ -68,7 +68,7 @@ class Project(Node):
     def schema(self) -> pa.Schema:
         return pa.schema([(name, column_type(e, self.input.schema)) for name, e in self.columns])
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         return self.time_column
 
@@ -132,7 +132,7 @@ class Union(Node):
     def schema(self) -> pa.Schema:
         return self.members[0].schema
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         times = {member.time for member in self.members}
         return times.pop() if len(times) == 1 else None

@@ -24,7 +24,7 @@ class Scan(Node):
     def schema(self) -> pa.Schema:
         return self.stream.schema
 
-    @property
+    @cached_property
     def time(self) -> str | None:
         return self.stream.time
 
