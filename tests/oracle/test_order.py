@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from millstream.testing import Result, run
 from tests.oracle import duck
 from tests.oracle.cases import Case
 from tests.oracle.queries import Query
@@ -26,15 +27,25 @@ ORDERS = {
 }
 
 
+SELECT = "SELECT ts AS t, x, s, i FROM A"
+QUERIES = tuple(
+    Query(f"{SELECT} ORDER BY t, {ours}, i", f"{SELECT} ORDER BY t, {duckdb}, i")
+    for ours, duckdb in ORDERS.items()
+)
+CASE = Case((STREAM,), QUERIES, 4, 2)
+
+
+def check(result: Result) -> None:
+    for number, query in enumerate(QUERIES):
+        found = duck.rows_of(result.tables[f"Out{number}"])
+        assert repr(found) == repr(CASE.expected(number)), query.ours
+
+
 @pytest.mark.parametrize("buckets", [0, 3])
-@pytest.mark.parametrize("order", ORDERS)
-def test_nulls_and_nan_in_order(order: str, buckets: int) -> None:
-    select = "SELECT ts AS t, x, s, i FROM A"
-    case = Case(
-        (STREAM,),
-        (Query(f"{select} ORDER BY t, {order}, i", f"{select} ORDER BY t, {ORDERS[order]}, i"),),
-        4,
-        2,
-    )
-    result = case.host(buckets, random.Random(1)) if buckets else case.run()
-    assert repr(duck.rows_of(result.tables["Out0"])) == repr(case.expected(0))
+def test_nulls_and_nan_in_order(buckets: int) -> None:
+    check(CASE.host(buckets, random.Random(1)) if buckets else CASE.run())
+
+
+@pytest.mark.slow
+def test_nulls_and_nan_in_order_on_spark(spark: object) -> None:
+    check(run(CASE.pipeline(), CASE.inputs(), runtime="spark", batch=CASE.batch, files={"A": CASE.files}))

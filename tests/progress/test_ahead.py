@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +24,8 @@ from millstream.pipeline import Pipeline
 from millstream.plan.catalog import Stream
 from millstream.progress.ahead import Ahead, distance
 from millstream.runtime.launch import Launch
-from millstream.runtime.runs import run_local
+from millstream.runtime.runs import run_local, run_spark
+from millstream.runtime.status import Status
 from millstream.testing.run import run
 from tests.oracle.buckets import run_hosted
 from tests.oracle.watch import Watch
@@ -244,6 +246,19 @@ def test_a_watched_file_is_limited_to_a_day(tmp_path: Path) -> None:
     status = run_local(
         watched(tmp_path, [now + timedelta(hours=23), now + timedelta(hours=25)]), stop=Enough(5)
     )  # type: ignore[arg-type]
+    assert status.letters == {"ahead": 1} and status.tuples_out == 1 and status.remarks == []
+
+
+@pytest.mark.slow
+def test_a_watched_file_is_limited_to_a_day_on_spark(tmp_path: Path, spark: object) -> None:
+    now, stop = datetime.now(UTC), threading.Event()
+    launch = watched(tmp_path, [now + timedelta(hours=23), now + timedelta(hours=25)])
+
+    def seen(status: Status) -> None:
+        if status.tuples_out:
+            stop.set()
+
+    status = run_spark(launch, stop=stop, on_status=seen)
     assert status.letters == {"ahead": 1} and status.tuples_out == 1 and status.remarks == []
 
 

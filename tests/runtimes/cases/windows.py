@@ -26,6 +26,8 @@ def in_rows(size: int, slide: int) -> str:
 
 BUCKET = "time_bucket(INTERVAL 10 SECONDS, ts) AS window_start, time_bucket(INTERVAL 10 SECONDS, ts) + INTERVAL 10 SECONDS AS window_end"
 
+DAILY = "(SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM S GROUP BY d)"
+
 CASES = [
     Case("tumbling", "tumbling: RANGE", query("[RANGE 10 SECONDS]"), counted(10, 10)),
     Case(
@@ -212,5 +214,20 @@ CASES = [
         ],
         streams="CREATE STREAM S (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;",
         inputs={"S": [(1, at(0)), (2, at(9)), (3, at(86_400)), (4, at(4 * 86_400))]},
+    ),
+    Case(
+        "days_joined",
+        "joins by a DATE and a TIMESTAMP",
+        """CREATE VIEW Daily AS SELECT CAST(ts AS DATE) AS d, count(*) AS n FROM S GROUP BY CAST(ts AS DATE);
+        INSERT INTO Out SELECT x.d, y.k FROM Daily AS x JOIN S AS y ON y.ts BETWEEN x.d AND x.d + INTERVAL 30 HOURS;
+        INSERT INTO Near SELECT y.k, x.n FROM S [RANGE 1 DAY] AS y LEFT JOIN Daily [RANGE 1 DAY] AS x ON x.n > 1;""",
+        {
+            "Out": f"SELECT x.d, y.k FROM {DAILY} AS x"
+            " JOIN S AS y ON y.ts BETWEEN x.d::TIMESTAMP AND x.d::TIMESTAMP + INTERVAL 30 HOURS",
+            "Near": f"SELECT y.k, x.n FROM S AS y LEFT JOIN {DAILY} AS x"
+            " ON x.n > 1 AND y.ts BETWEEN x.d::TIMESTAMP - INTERVAL 1 DAY AND x.d::TIMESTAMP + INTERVAL 1 DAY",
+        },
+        streams="CREATE STREAM S (k INT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED;",
+        inputs={"S": [(k, at(k * k * 3600)) for k in range(16)]},
     ),
 ]
