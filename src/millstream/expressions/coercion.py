@@ -80,8 +80,12 @@ def mismatch(what: str, left: pa.DataType, right: pa.DataType) -> TypeProblem:
     a, b = name_of(left), name_of(right)
     if pa.types.is_string(left) or pa.types.is_string(right):
         other = b if pa.types.is_string(left) else a
-        return TypeProblem(f"{what} does not take {a} with {b}", hint=f"write CAST(... AS {other}) around the STRING side")
-    return TypeProblem(f"{what} does not take {a} with {b}", hint=f"write CAST(... AS {b}) or CAST(... AS {a}) around one side")
+        hint = f"write CAST(... AS {other}) around the STRING side"
+    elif "INTERVAL" in (a, b):
+        hint = "write a length of time as INTERVAL 5 SECONDS"
+    else:
+        hint = f"write CAST(... AS {b}) or CAST(... AS {a}) around one side"
+    return TypeProblem(f"{what} does not take {a} with {b}", hint=hint)
 
 
 def _is_text_literal(node: Node) -> bool:

@@ -46,7 +46,10 @@ def unit_name(text: str, what: str = "INTERVAL") -> str:
         name = _SHORT.get(name, name)
         if name in MICROS or name in MONTHS:
             return name
-    raise TypeProblem(f"{what} does not know the unit {text}", hint=f"there is {', '.join([*MICROS, *MONTHS]).upper()}")
+    hint = f"there is {', '.join([*MICROS, *MONTHS]).upper()}"
+    if word == "epoch":
+        hint = "unix_seconds(ts) counts the seconds since 1970"
+    raise TypeProblem(f"{what} does not know the unit {text}", hint=hint)
 
 
 @rule(exp.Interval)

@@ -110,6 +110,23 @@ def _anonymous(expression: exp.Anonymous, scope: Scope) -> Node:
     return body([scope.compile(e) for e in expression.expressions], Call(name))
 
 
+ONE_ROW = "a tuple makes one tuple at most: unfold lists before they enter the stream"
+ZONES = "times are in UTC; add the distance yourself, such as ts + INTERVAL 2 HOURS"
+INSTEAD: dict[type[exp.Expr], str] = {
+    exp.AtTimeZone: ZONES,
+    exp.FromTimeZone: ZONES,
+    exp.SimilarTo: "write name RLIKE 'pattern'",
+    exp.BitwiseLeftShift: "write k * 2 for each place",
+    exp.BitwiseRightShift: "write k DIV 2 for each place",
+    exp.Tuple: "compare its members one by one, with AND between them",
+    exp.Bracket: "substr(name, 1, 1) takes the first character of a text; there are no lists",
+    exp.Explode: ONE_ROW,
+    exp.Posexplode: ONE_ROW,
+    exp.Unnest: ONE_ROW,
+}
+"""The way out for syntax that is not supported."""
+
+
 def _rule_of_last_resort(expression: exp.Expr) -> Rule:
     """Syntax no family handles: say what it is and why it has no place in a scalar expression."""
     if isinstance(expression, exp.AggFunc):
@@ -125,8 +142,9 @@ def _rule_of_last_resort(expression: exp.Expr) -> Rule:
             "subqueries inside an expression are not supported", hint="write a join, a LEFT SEMI JOIN or a LEFT ANTI JOIN"
         )
     elif isinstance(expression, exp.Func):
-        hint = f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ..."
+        hint = INSTEAD.get(type(expression)) or f"there is {', '.join(sorted(FUNCTIONS)[:12])}, ..."
         problem = UnsupportedProblem(f"the function {written(expression)} is not supported", hint=hint)
     else:
-        problem = UnsupportedProblem(f"`{expression.sql('spark')}` ({expression.key}) is not supported in an expression")
+        said = f"`{expression.sql('spark')}` ({expression.key}) is not supported in an expression"
+        problem = UnsupportedProblem(said, hint=INSTEAD.get(type(expression)))
     raise problem.at(place_of(expression))

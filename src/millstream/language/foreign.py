@@ -47,7 +47,10 @@ def refuse_foreign(tokens: Sequence[Token], place: Callable[[Token], Place]) -> 
         if token.token_type in (*_TEXTS, TokenType.IDENTIFIER):
             continue
         word = token.text.upper()
-        if word == "WATERMARK":
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        if word == "/" and after is not None and after.text == "/" and after.start == token.end + 1:
+            problem: MillstreamError | None = SyntaxProblem("`//` is no operator here", hint="write a DIV b")
+        elif word == "WATERMARK":
             problem = _watermark(tokens, index)
         elif _called(tokens, index):
             problem = _call(word, tokens, index)

@@ -108,17 +108,26 @@ class StatementParser(ClauseParser):
         start = self._prev
         place = self.place(start)
         replace = bool(self._match_text_seq("OR", "REPLACE"))
+        kind = self._curr.text.upper() if self._curr else ""
+        if self._next and self._next.text.upper() == "IF":
+            hint = f"write CREATE OR REPLACE {kind}"
+            raise SyntaxProblem("IF NOT EXISTS is no clause here", place=self.place(self._next), hint=hint)
         if self._match_text_seq("STREAM"):
             name = self.name("stream")
+            self._refuse_query(name)
             columns = self.columns()
             clauses = self.stream_clauses(columns)
             return CreateStream(name, place=place, replace=replace, **clauses)
         if self._match_text_seq("TABLE"):
-            return CreateTable(
-                self.name("table"), self.columns(), self.with_options(required=True), place, replace
-            )
+            name = self.name("table")
+            self._refuse_query(name)
+            return CreateTable(name, self.columns(), self.with_options(required=True), place, replace)
         if self._match_text_seq("SINK"):
-            return CreateSink(self.name("sink"), self.with_options(required=True), place, replace)
+            name = self.name("sink")
+            if self._curr and self._curr.token_type == TokenType.L_PAREN:
+                hint = "leave them out; the query names and orders them in its select list"
+                raise SyntaxProblem("a sink takes the columns of its query", place=self.place(), hint=hint)
+            return CreateSink(name, self.with_options(required=True), place, replace)
         if self._match_text_seq("VIEW"):
             name = self.name("view")
             self.need("AS")
@@ -129,6 +138,12 @@ class StatementParser(ClauseParser):
             hint = "write the expression in a view"
             raise UnsupportedProblem("CREATE FUNCTION is not supported yet", place=place, hint=hint)
         raise unknown_statement([start.text, *([self._curr.text] if self._curr else [])], place)
+
+    def _refuse_query(self, name: str) -> None:
+        """`CREATE STREAM x AS SELECT`."""
+        if self._curr and self._curr.text.upper() == "AS":
+            hint = f"write CREATE VIEW {name} AS SELECT ..."
+            raise SyntaxProblem("a query makes a view", place=self.place(), hint=hint)
 
     def _create_aggregate(self, place: Any) -> CreateAggregate:
         name = self.name("aggregate")

@@ -228,7 +228,11 @@ def _relation(source: exp.Expr, catalog: Catalog, scope: Scope, others: Iterable
         node = bind_query(source.this, catalog)
         alias = source.alias or f"{HIDDEN}{len(scope.relations)}"
     else:
-        raise UnsupportedProblem(f"{source.key.upper()} can not be read FROM", place=place_of(source))
+        raise UnsupportedProblem(
+            f"{source.key.upper()} can not be read FROM",
+            place=place_of(source),
+            hint="read FROM a stream, a view or a sub-query; lists are unfolded before they enter a stream",
+        )
     if any(r.alias.lower() == alias.lower() for r in scope.relations):
         raise PlanProblem(f"`{alias}` stands in FROM twice", place=place_of(source), hint="give one of them another name with AS")
     shown = {name for name in node.schema.names if not is_hidden(name)}
@@ -309,8 +313,15 @@ def _project(node: Node, outputs: list[tuple[str, exp.Expr]], scope: Scope) -> N
 
 def _order_key(item: exp.Expr, node: Node) -> Order:
     target = item.this if isinstance(item, exp.Ordered) else item
+    if isinstance(target, exp.Literal) and target.name.isdigit():
+        names = [name for name in node.schema.names if not is_hidden(name)]
+        if not 1 <= int(target.name) <= len(names):
+            said = f"ORDER BY {target.name}: the answer has {len(names)} columns"
+            raise PlanProblem(said, place=place_of(target))
+        target = exp.column(names[int(target.name) - 1], quoted=True)
     if not isinstance(target, exp.Column):
-        raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target))
+        hint = "add it to the select list under a name of its own, and order by that"
+        raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target), hint=hint)
     relation = Relation("", {n: n for n in node.schema.names})
     name = Scope([relation]).column(exp.Column(this=target.this.copy())).name
     descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")

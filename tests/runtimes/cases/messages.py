@@ -253,6 +253,33 @@ FUNCTIONS = [
     ),
 ]
 
+ELSEWHERE = [
+    query("SELECT ts AT TIME ZONE 'CET' AS t FROM A", "in UTC", "ts + INTERVAL 2 HOURS", at="ts AT"),
+    query("SELECT from_utc_timestamp(ts, 'CET') AS t FROM A", "ts + INTERVAL 2 HOURS", at="from_"),
+    query("SELECT k FROM A WHERE n SIMILAR TO 'a|b'", "RLIKE", at="n SIMILAR"),
+    query("SELECT k // 2 AS half FROM A", "`//`", "a DIV b", at="//"),
+    query("SELECT k << 2 AS more FROM A", "k * 2", at="k <<"),
+    query("SELECT k FROM A WHERE (k, u) IN ((1, 2))", "one by one", at="k, u"),
+    query("SELECT extract(epoch FROM ts) AS e FROM A", "unix_seconds(ts)", at="ts)"),
+    query("SELECT explode(split(n, ',')) AS x FROM A", "function explode", "unfold lists", at="explode"),
+    query("SELECT x FROM A, UNNEST(n) AS t(x)", "UNNEST", "lists are unfolded", at="n) AS"),
+    query("SELECT x FROM A LATERAL VIEW explode(n) t AS x", "LATERAL VIEW", "unfold lists", at="explode"),
+    query(
+        "SELECT A.k FROM A JOIN Names FOR SYSTEM_TIME AS OF A.ts ON A.k = Names.k",
+        "AS OF is not supported",
+        "read once",
+        at="A.ts",
+    ),
+    query("SELECT k FROM A WHERE ts - o <= 5", "<= does not take", "INTERVAL 5 SECONDS", at="ts -"),
+    query("SELECT k, ts FROM A ORDER BY 3", "ORDER BY 3: the answer has 2 columns", at="3;"),
+    query("SELECT k, ts FROM A ORDER BY date_trunc('DAY', ts)", "add it to the select list", at="date_"),
+    Message("CREATE STREAM IF NOT EXISTS X (k INT);", ("CREATE OR REPLACE STREAM",), "IF"),
+    Message("CREATE VIEW IF NOT EXISTS X AS SELECT k FROM A;", ("CREATE OR REPLACE VIEW",), "IF"),
+    Message("CREATE STREAM X AS SELECT k FROM A;", ("CREATE VIEW X AS SELECT",), "AS"),
+    Message("CREATE TABLE X AS SELECT k FROM A;", ("CREATE VIEW X AS SELECT",), "AS"),
+    Message("CREATE SINK X (k INT) WITH (connector = 'memory');", ("columns of its query",), "(k"),
+]
+
 TYPES = [
     stream("k INT NOT NULL", "may be null", "NOT NULL out", at="NOT"),
     stream("k INT PRIMARY KEY, v INT", "behind the columns", "UNIQUE (k)", at="PRIMARY"),
@@ -299,4 +326,4 @@ ENGINE = [
     query("SELECT CASE WHEN k > 1 THEN 'a' ELSE 2 END FROM A", "write an INT", at="k > 1"),
 ]
 
-MESSAGES = [*BRACKETS, *NOT_YET, *TIME, *INTO, *QUERIES, *FUNCTIONS, *TYPES, *RESERVED, *ENGINE]
+MESSAGES = [*BRACKETS, *NOT_YET, *TIME, *INTO, *QUERIES, *FUNCTIONS, *ELSEWHERE, *TYPES, *RESERVED, *ENGINE]

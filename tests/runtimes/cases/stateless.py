@@ -66,6 +66,12 @@ CASES = [
     ),
     Case("sort", "ORDER BY a progressing time", "INSERT INTO Out SELECT ts, k, v FROM A ORDER BY ts, k DESC, v;", "SELECT ts, k, v FROM A"),
     Case(
+        "sort_by_place",
+        "ORDER BY a progressing time",
+        "INSERT INTO Out SELECT k, v * 2 AS d, ts FROM A ORDER BY 3, 2 DESC;",
+        "SELECT k, v * 2 AS d, ts FROM A",
+    ),
+    Case(
         "table_join",
         "join with a table: inner",
         "INSERT INTO Out SELECT A.k, A.v, Names.name FROM A, Names WHERE A.k = Names.k AND A.v > 0;",
