@@ -16,6 +16,13 @@ SECOND_TIMES = (
     "CASE WHEN b THEN ts ELSE ts + INTERVAL 1 SECOND END",
 )  # fmt: skip
 """The last one does not progress."""
+STANDING = {
+    "timestamp_seconds(unix_seconds(ts) * 0)": "make_timestamp(epoch_us(ts) * 0)",
+    "timestamp_seconds(unix_seconds(ts) DIV 1000000000000)": "make_timestamp(epoch_us(ts) // 1000000000000000000)",
+    "timestamp_seconds(TRY_CAST(unix_seconds(ts) AS TINYINT))":
+        "make_timestamp(TRY_CAST(floor(epoch_us(ts) / 1000000) AS TINYINT)::BIGINT * 1000000)",
+}  # fmt: skip
+"""Times that look as if they progressed and stand still or are null, each with DuckDB's spelling."""
 SIZES = (1, SECOND, 5 * SECOND, 10 * SECOND, 60 * SECOND)
 NULLS = (
     ("", "{} NULLS FIRST"),
@@ -27,10 +34,10 @@ NULLS = (
 
 def base(r: random.Random, streams: list[str]) -> Relation:
     """A stream with the columns k, i, ts and t2, a second time."""
-    name, second = r.choice(streams), r.choice(SECOND_TIMES)
+    name, second = r.choice(streams), r.choice((*SECOND_TIMES, r.choice([*STANDING])))
     where = r.choice(["", "", " WHERE i > 0", " WHERE i IS NULL OR i < 2"])
-    text = f"(SELECT CAST(k AS BIGINT) AS k, i, ts, {second} AS t2 FROM {name}{where})"
-    return Relation(text, text)
+    text = f"(SELECT CAST(k AS BIGINT) AS k, i, ts, {{}} AS t2 FROM {name}{where})"
+    return Relation(text.format(second), text.format(STANDING.get(second, second)))
 
 
 def compose(
