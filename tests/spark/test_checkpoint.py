@@ -346,3 +346,9 @@ def test_an_address_that_spark_cannot_use_is_refused_with_its_reason(
     said = str(refused.value)
     assert said.startswith(f"the checkpoint {address} can not be used: ") and why in said and "\n" not in said
     assert sorted(file.name for file in place.iterdir()) == before
+
+
+@pytest.mark.parametrize("address", ["file://host/bids", "file:bids"])
+def test_a_checkpoint_of_this_machine_has_an_absolute_address(address: str) -> None:
+    with pytest.raises(SetupProblem, match=f"the checkpoint '{address}' is no absolute path; write file:///"):
+        Checkpoint.open(address)

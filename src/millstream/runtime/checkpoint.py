@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 from millstream.errors import MillstreamError, PlanProblem, SetupProblem, counted, is_full
 from millstream.io.hold import is_at, make_directories, remove_directories
-from millstream.io.places import local_path, scheme_of
+from millstream.io.places import need_local, scheme_of
 from millstream.io.staging import Staging, save
 from millstream.runtime.facts import Facts
 
@@ -84,7 +84,7 @@ class Checkpoint:
     def open(cls, path: str) -> Checkpoint:
         if scheme_of(path) is not None:
             return cls(path, None)
-        path = local_path(path)
+        path = need_local(path, lambda said, hint: SetupProblem(f"the checkpoint {said}", hint=hint))
         with _readable(path):
             if os.path.exists(path):
                 _known(path)  # nothing is written into what is not ours
