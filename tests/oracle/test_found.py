@@ -300,3 +300,18 @@ def test_a_key_that_is_closed_up_to_a_time_of_the_other_key() -> None:
     streams = [StreamSpec(name, "BIGINT", "ordered", 0, ("group",), tuple(rows)) for name in "AB"]
     query = "SELECT a.k AS ak, b.ts AS bt FROM A AS a JOIN B AS b ON a.k = b.k AND to_date(a.ts) = to_date(b.ts)"
     check(query, query.replace("to_date(", "date_trunc('day', "), *streams, batch=1)
+
+
+@pytest.mark.parametrize("buckets", [0, 2])
+def test_a_key_that_is_cast_to_another_decimal_than_that_of_the_other_side(buckets: int) -> None:
+    amounts = ("20.30", "0.10", "10.00", "32.64", "16.50")
+    rows = [row(second, second, m=Decimal(amount)) for second, amount in enumerate(amounts)]
+    streams = [StreamSpec(name, "BIGINT", "ordered", 0, (), tuple(rows)) for name in "AB"]
+    select, on = "SELECT a.k AS ak, b.k AS bk FROM A", "CAST(a.m AS DECIMAL(5, 0)) = b.m * 2"
+    near = " AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 60000000"
+    check(
+        f"{select} [RANGE 1 MINUTE] AS a JOIN B [RANGE 1 MINUTE] AS b ON {on}",
+        f"{select} AS a JOIN B AS b ON {on}{near}",
+        *streams,
+        buckets=buckets,
+    )

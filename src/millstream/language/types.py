@@ -121,3 +121,8 @@ def sql_type(kind: pa.DataType) -> exp.DataType:
         if simple == kind:
             return exp.DataType(this=name)
     raise TypeProblem(f"type {type_name(kind)} has no name in the language")
+
+
+def cast_to(expression: exp.Expr, kind: pa.DataType) -> exp.Cast:
+    """A cast that the planner writes. `exp.cast` would leave it out above a cast to another DECIMAL."""
+    return exp.Cast(this=expression.copy(), to=sql_type(kind))

@@ -9,7 +9,7 @@ from millstream.core.types import SEQUENCE, is_hidden, type_name
 from millstream.errors import MillstreamError, TypeProblem
 from millstream.expressions import compile_expression
 from millstream.language import place_of
-from millstream.language.types import sql_type
+from millstream.language.types import cast_to
 from millstream.plan.catalog import STAMP
 from millstream.plan.nodes import Node, Project, Union
 from millstream.plan.scope import column
@@ -56,4 +56,4 @@ def _common_type(types: list[pa.DataType], name: str, place: object) -> pa.DataT
 
 
 def _cast(expression: exp.Expr, actual: pa.DataType, wanted: pa.DataType) -> exp.Expr:
-    return expression if actual == wanted else exp.cast(expression, sql_type(wanted), dialect="spark")
+    return expression if actual == wanted else cast_to(expression, wanted)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from millstream.core.types import widens
 from millstream.errors import PlanProblem
 from millstream.expressions import compile_expression
-from millstream.language.types import sql_type
+from millstream.language.types import cast_to
 from millstream.plan.catalog import STAMP
 from millstream.plan.nodes.base import Expression, Node
 from millstream.plan.scope import column
@@ -224,10 +224,9 @@ class Join(Node):
         if left == right:
             return a, b
         common = compile_expression(exp.func("coalesce", a.copy(), b.copy(), dialect="spark"), self.pair_schema).type
-        wanted = sql_type(common)
         return (
-            a if left == common else exp.cast(a.copy(), wanted, dialect="spark"),
-            b if right == common else exp.cast(b.copy(), wanted, dialect="spark"),
+            a if left == common else cast_to(a, common),
+            b if right == common else cast_to(b, common),
         )
 
     @cached_property
