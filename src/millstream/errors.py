@@ -99,6 +99,8 @@ class NameProblem(MillstreamError):
             hint = f"did you mean `{match}`?"
         elif known:
             hint = "there is " + ", ".join(f"`{k}`" for k in known[:8]) + (", ..." if len(known) > 8 else "")
+        else:
+            hint = f"no {kind} is declared yet"
         inside = f" in {within}" if within else ""
         return cls(f"no {kind} `{name}`{inside}", place=place, hint=hint)
 

@@ -378,3 +378,27 @@ def test_an_offset_counts_where_arrow_is_told_to_pass_over_it(monkeypatch: pytes
     assert _value("2026-01-01T14:00:05+02:00", TIMESTAMP).utcoffset() == timedelta(0)
     with pytest.raises(ValueError, match="outside the years"):
         _value("0001-01-01T00:00:00+02:00", TIMESTAMP)
+
+
+class Failing:
+    """A frame whose library fails when it exports."""
+
+    def __init__(self, problem: Exception) -> None:
+        self.problem = problem
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        raise self.problem
+
+
+@pytest.mark.parametrize("problem", [AssertionError(), RuntimeError("no session\n\tat java.base/Thread.run(Thread.java)")])
+def test_a_frame_that_can_not_be_exported_is_refused_in_one_line(problem: Exception) -> None:
+    with pytest.raises(ms.errors.TypeProblem) as told:
+        ms.Session("local").add_stream("S", Failing(problem))
+    said = str(problem).split("\n")[0] or "AssertionError"
+    assert str(told.value).startswith(f"stream S: a value of type Failing can not be read as a table: {said}; give dictionaries")
+
+
+def test_a_frame_of_spark_that_can_not_be_exported_names_its_way_to_a_table() -> None:
+    kind = type("DataFrame", (Failing,), {"__module__": "pyspark.sql.classic.dataframe"})
+    with pytest.raises(ms.errors.TypeProblem, match=r"AssertionError; make a table of the DataFrame with its toArrow\(\)$"):
+        ms.Session("local").add_table("T", kind(AssertionError()))

@@ -69,6 +69,13 @@ def test_a_query_that_ends_by_itself() -> None:
     assert (query.ended, query.error, query.metrics().stopped) == (True, None, False)
 
 
+def test_a_query_shows_its_dead_letters() -> None:
+    session = ms.Session("local")
+    rows = [{"k": 1, "ts": 5}, {"k": 1, "ts": 1}, {"k": 2, "ts": None}]
+    query = session.add_stream("S", rows, schema=SCHEMA, time="ts").start().wait(60)
+    assert repr(query).startswith("<Query ended: 3 tuples in, 1 out, dead letters: 1 late, 1 null-timestamp, ")
+
+
 def test_a_query_whose_wait_is_interrupted_goes_on() -> None:
     session = ms.Session("local")
     source = ms.ListSource("S", SCHEMA, ended=False)

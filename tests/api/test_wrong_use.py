@@ -14,11 +14,31 @@ import millstream as ms
 from millstream.errors import NameProblem, PlanProblem, SetupProblem, SinkProblem, SourceProblem, TypeProblem
 from tests.api.kit import new_session, tuples
 
+
+def _without_sinks() -> ms.StreamHandle:
+    return ms.Session("local").add_stream("S", [{"k": 1}])
+
+
 TEXT = "a condition, column or window is a text, not a value of type "
 CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError], str]] = {
     "where": (lambda s: s.stream("A").where(None), TypeProblem, TEXT + "NoneType"),
     "select": (lambda s: s.stream("A").select(k=1), TypeProblem, TEXT + "int"),
     "on": (lambda s: s.stream("A").join(s.stream("B"), on=["k"]), TypeProblem, TEXT + "list"),
+    "on a name": (
+        lambda s: s.stream("A").window("1 s").join(s.stream("B").window("1 s"), on="k"),
+        PlanProblem,
+        "on takes a condition, and `k` is a column of both sides; write on='A.k = B.k'",
+    ),
+    "slack": (
+        lambda s: s.add_stream("N", [{"k": 1, "ts": 0}], schema="k INT, ts TIMESTAMP", time="ts", slack=timedelta(seconds=30)),
+        TypeProblem,
+        "stream N: slack is a text, not a value of type timedelta; write a number and a unit: 30 seconds",
+    ),
+    "clauses": (
+        lambda s: s.add_stream("N", [{"k": 1}], schema="k INT", clauses=["UNIQUE (k)"]),
+        TypeProblem,
+        "stream N: clauses is a text, not a value of type list; write them one after the other: UNIQUE (k) CHECK (k > 0)",
+    ),
     "join": (lambda s: s.stream("A").join("B"), TypeProblem, "a handle is needed, not a value of type str; write session.stream("),
     "union": (lambda s: s.stream("A").union("B"), TypeProblem, "a handle is needed, not a value of type str; write session.stream("),
     "window": (lambda s: s.stream("A").window(timedelta(1)), TypeProblem, "the length of a window is a text, not a value of type"),
@@ -27,7 +47,11 @@ CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError],
     "no alias": (lambda s: s.stream("A").alias(""), PlanProblem, "an alias is empty; give it a name"),
     "order": (lambda s: s.stream("A").order_by(), PlanProblem, "order_by has no column; name a progressing time"),
     "more order": (lambda s: s.stream("A").order_by("ts LIMIT 5"), PlanProblem, "`ts LIMIT 5` is more than a column and its direction"),
-    "sink": (lambda s: s.stream("A").insert_into(s.add_sink("P")), TypeProblem, "the name of a sink is a text, not a value of type Mem"),
+    "sink": (
+        lambda s: s.stream("A").insert_into(s.add_sink("P")),
+        TypeProblem,
+        "the name of a sink is a text, not a value of type MemorySink; insert_into('Out') takes the name",
+    ),
     "stream": (lambda s: s.stream(s.stream("A")), TypeProblem, "the name of a stream is a text, not a value of type StreamHandle"),
     "setting": (lambda s: s.set(5, 5), TypeProblem, "the name of a setting is a text, not a value of type int"),
     "sql": (lambda s: s.sql(None), TypeProblem, "SQL is a text, not a value of type NoneType"),
@@ -48,6 +72,7 @@ CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError],
     ),
     "variable": (lambda s: s.sql("SELECT * FROM A WHERE k > ${n}"), NameProblem, "statement 1, line 1, column 27: no value for"),
     "no sink": (lambda s: ms.Session("local").to_arrow(), NameProblem, "there are 0 sinks; declare one with add_sink(name)"),
+    "unknown sink": (lambda s: _without_sinks().insert_into("P"), NameProblem, "no sink `P`; no sink is declared yet"),
     "two sinks": (lambda s: (s.add_sink("P"), s.to_arrow()), NameProblem, "there are 2 sinks; say which with to_arrow(name): Out, P"),
 }
 

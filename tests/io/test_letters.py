@@ -5,8 +5,10 @@ import os
 import pickle
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from millstream.core.letters import as_json
 from millstream.errors import SinkProblem
 from millstream.io import DeadLetter, LetterBox
 
@@ -81,3 +83,8 @@ def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SinkProblem, match="dead letters: can not write"):
         LetterBox(str(tmp_path / "file")).put([BROKEN])
+
+
+def test_the_content_of_a_letter_keeps_every_letter_as_it_is() -> None:
+    batch = pa.record_batch({"depot": ["Łódź"], "weight": [1.5]})
+    assert as_json(batch, 0) == '{"depot": "Łódź", "weight": 1.5}'

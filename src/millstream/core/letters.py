@@ -28,7 +28,7 @@ class DeadLetter:
 def as_json(batch: pa.RecordBatch, row: int) -> str:
     """One tuple as a JSON object that a stream of format 'jsonl' reads back; hidden columns are left out."""
     values = {n: _plain(batch.column(n)[row]) for n in batch.schema.names if not n.startswith("__")}
-    return json.dumps(values, default=str)
+    return json.dumps(values, default=str, ensure_ascii=False)
 
 
 def _plain(value: pa.Scalar) -> Any:

@@ -118,6 +118,9 @@ class StreamHandle(Pictured):
             if value is not None:
                 join.set(key, value)
         conditions = (*left._qualified(), *right._qualified())
+        if isinstance(on, str) and {on} <= {*self.columns} & {*other.columns}:
+            hint = f"write on='{left.name}.{on} = {right.name}.{on}'"
+            raise PlanProblem(f"on takes a condition, and `{on}` is a column of both sides", hint=hint)
         if on is not None and how == "inner":
             conditions = (*conditions, _expression(on))
         elif on is not None:
@@ -167,7 +170,8 @@ class StreamHandle(Pictured):
     def insert_into(self, sink: str) -> StreamHandle:
         """Add the query to the session; `session.run()` runs it."""
         pipeline = self.session.pipeline
-        pipeline.insert(bind_insert(need_text("the name of a sink", sink), self.query(), pipeline.catalog))
+        name = need_text("the name of a sink", sink, "insert_into('Out') takes the name that add_sink('Out') declares")
+        pipeline.insert(bind_insert(name, self.query(), pipeline.catalog))
         return self
 
     def start(self, checkpoint: str | None = None, limit: int | None = None) -> Query:
@@ -307,7 +311,7 @@ def _window(length: str | int, slide: str | int | None, on: str | None) -> Strea
     if isinstance(length, int) and not isinstance(length, bool):
         parts = [f"ROWS {length}"]
     else:
-        text = need_text("the length of a window", length)
+        text = need_text("the length of a window", length, "write a number and a unit: 1 minute")
         parts = ["NOW" if text.strip().upper() == "NOW" else f"RANGE {text}"]
     if slide is not None:
         parts.append(

@@ -172,7 +172,10 @@ class Query(Pictured):
         status = self._status
         over = "ended" if self.ended else "stopped"
         state = "failed" if self._problem is not None else "running" if self.running else over
-        return f"<Query {state}: {sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out, {status.seconds:.1f} s>"
+        letters = ", ".join(f"{count:,} {kind}" for kind, count in sorted(status.letters.items()))
+        lost = f", dead letters: {letters}" if letters else ""
+        told = f"{sum(status.tuples_in.values()):,} tuples in, {status.tuples_out:,} out{lost}"
+        return f"<Query {state}: {told}, {status.seconds:.1f} s>"
 
     def _graph(self) -> Graph:
         return self._launch.graph

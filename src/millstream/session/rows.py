@@ -61,10 +61,10 @@ def exports_arrow(given: object) -> bool:
     )
 
 
-def need_text(what: str, value: object) -> str:
+def need_text(what: str, value: object, hint: str = "") -> str:
     """The value itself, if it is a text."""
     if not isinstance(value, str):
-        raise TypeProblem(f"{what} is a text, not {kind_of(value)}")
+        raise TypeProblem(f"{what} is a text, not {kind_of(value)}", hint=hint)
     return value
 
 
@@ -79,10 +79,12 @@ def kind_of(value: object) -> str:
 def _table(owner: str, rows: Any) -> pa.Table:
     try:
         table = pa.table(rows)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        said = " ".join(str(part) for part in error.args)
+    except Exception as error:  # the export is code of another library, which may raise anything
+        said = " ".join(str(part) for part in error.args).strip() or type(error).__name__
+        spark = type(rows).__module__.startswith("pyspark.")
         raise TypeProblem(
-            f"{owner}: {kind_of(rows)} can not be read as a table: {said}", hint=FORMS
+            f"{owner}: {kind_of(rows)} can not be read as a table: {said.splitlines()[0]}",
+            hint="make a table of the DataFrame with its toArrow()" if spark else FORMS,
         ) from None
     return table.drop_columns([name for name in table.schema.names if name.startswith(INDEX)])
 

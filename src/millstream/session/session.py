@@ -121,7 +121,10 @@ class Session:
         columns = columns_of(owner, schema, given)
         if slack is not None and time is None:
             raise PlanProblem(f"{owner}: slack is about a timestamp", hint="name its column with time='...'")
-        order = "ORDERED" if slack is None else f"SLACK {slack}"
+        order = "ORDERED"
+        if slack is not None:
+            order = f"SLACK {need_text(f'{owner}: slack', slack, 'write a number and a unit: 30 seconds')}"
+        need_text(f"{owner}: clauses", clauses, "write them one after the other: UNIQUE (k) CHECK (k > 0)")
         stamp = "" if time is None else f"TIMESTAMP BY {quoted(time)} {order}"
         latent = "TIMESTAMP LATENT" if time is None and "TIMESTAMP" not in clauses.upper() else ""
         text = (
