@@ -195,6 +195,29 @@ def test_value(text: str, expected: list[Any]) -> None:
     assert found == pytest.approx(expected[: len(found)], rel=1e-12) if "log" in text else found == expected[: len(found)]
 
 
+def test_rounding_beyond_all_places_of_a_type_gives_zero() -> None:
+    batch = pa.record_batch(
+        {
+            "i": pa.array([1, None, 2**63 - 1, -(2**63)]),
+            "j": pa.array([2**31 - 1, -(2**31), 5, None], pa.int32()),
+            "m": pa.array([D("99999999.99"), D("-0.01"), None, D("1.00")], pa.decimal128(10, 2)),
+        }
+    )
+    for digits in (-20, -30, -(2**31)):
+        assert values(f"round(i, {digits})", batch) == [0, None, 0, 0]
+        assert values(f"bround(m, {digits})", batch) == [D(0), D(0), None, D(0)]
+    assert values("round(j, -10)", batch) == [0, 0, 0, None]
+    assert values("round(j, -9)", batch[1:]) == [-2_000_000_000, 0, None]
+    assert values("round(m, -8)", batch) == [D(100_000_000), D(0), None, D(0)]
+    assert values("round(i, -18)", batch[:2]) == [0, None]
+    with pytest.raises(DataProblem):
+        values("round(i, -19)", batch)
+
+
+def test_an_interval_of_months_may_be_negative() -> None:
+    assert values("t + (-interval 1 month)") == values("t - interval 1 month")
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -227,7 +227,7 @@ def _neg(expression: exp.Unary, scope: Scope) -> Node:
         return scope.compile(exp.Literal(this=f"-{expression.this.name}", is_string=False))
     node = scope.compile(expression.this)
     if node.type == CALENDAR:
-        return call(rowwise(lambda v: type(v)(-v[0], -v[1], -v[2]), CALENDAR), CALENDAR, [node])
+        return call(rowwise(lambda v: type(v)([-v[0], -v[1], -v[2]]), CALENDAR), CALENDAR, [node])
     if node.type == INTERVAL:
         return call(lambda a: pc.negate_checked(_plain(a)).cast(INTERVAL), INTERVAL, [node], fallible=True)
     if pa.types.is_null(node.type):

@@ -96,12 +96,24 @@ def _number(text: str) -> Decimal:
 
 def constant_interval(amount: Decimal | int, unit: str) -> Node:
     if unit in MONTHS:
-        return _months(int(amount * MONTHS[unit]), 0)
-    return constant(int(amount * MICROS[unit]), INTERVAL)
+        return _months(Decimal(amount) * MONTHS[unit])
+    return _micros(Decimal(amount) * MICROS[unit])
 
 
-def _months(months: int, micros: int) -> Node:
-    return constant(pa.scalar((months, 0, micros * 1000), CALENDAR))
+def _micros(micros: Decimal) -> Node:
+    return constant(_counted(micros, 2**63), INTERVAL)
+
+
+def _months(months: Decimal | int, micros: Decimal | int = 0) -> Node:
+    nanos = 1000 * _counted(micros, 2**63 // 1000)
+    return constant(pa.scalar((_counted(months, 2**31), 0, nanos), CALENDAR))
+
+
+def _counted(amount: Decimal | int, end: int) -> int:
+    """The amount without its fraction, where it is nearer to 0 than this end."""
+    if not Decimal(amount).is_finite() or abs(amount) >= end:
+        raise TypeProblem("the INTERVAL is longer than time itself", hint="take a smaller number")
+    return int(amount)
 
 
 def _words(text: str) -> Node:
@@ -117,7 +129,7 @@ def _words(text: str) -> Node:
             micros += amount * MICROS[unit]
     if end == 0 or text[end:].strip():
         raise TypeProblem(f"INTERVAL does not take '{text}'", hint="write numbers and units, such as INTERVAL '1 day 2 hours'")
-    return _months(months, int(micros)) if months else constant(int(micros), INTERVAL)
+    return _months(months, micros) if months else _micros(micros)
 
 
 def _span(text: str, first: str, last: str) -> Node:
@@ -138,7 +150,7 @@ def _span(text: str, first: str, last: str) -> Node:
     if numbers is None or len(parts) != len(units):
         raise problem
     micros = sum((_number(part) * MICROS[unit] for part, unit in zip(parts, units, strict=True)), Decimal(0))
-    return constant(int(-micros if numbers[1] == "-" else micros), INTERVAL)
+    return _micros(-micros if numbers[1] == "-" else micros)
 
 
 def shift(symbol: str, left: Node, right: Node) -> Node | None:

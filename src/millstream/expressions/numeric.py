@@ -63,19 +63,31 @@ def _bround(nodes: Sequence[Node], name: Call) -> Node:
 def _rounded(nodes: Sequence[Node], name: Call, mode: str) -> Node:
     node, digits = number(nodes[0], name.name), _digits(nodes, name)
     if pa.types.is_integer(node.type):
-        if digits >= 0:
-            return node
-        return call(lambda a: pc.round(a, digits, round_mode=mode), node.type, [node], fallible=True)
+        return node if digits >= 0 else _rounded_integer(node, digits, mode)
     if pa.types.is_floating(node.type):
         return call(lambda a: pc.round(a, digits, round_mode=mode), node.type, [node])
     scale = min(node.type.scale, max(0, digits))
+    # What lies beyond all places of the type, and one more for a carry, rounds to 0.
+    digits = max(digits, node.type.scale - node.type.precision - 1)
     return _decimal_step(node, scale, lambda a: pc.round(a, digits, round_mode=mode))
+
+
+def _rounded_integer(node: Node, digits: int, mode: Any) -> Node:
+    """Round to tens, hundreds and so on; by way of a decimal, because Arrow takes no power of ten beyond the type."""
+    places = {1: 3, 2: 5, 4: 10, 8: 19}[node.type.byte_width]
+    wide, digits = pa.decimal128(places + 2, 0), max(digits, -places - 1)
+    return call(
+        lambda a: pc.cast(pc.round(pc.cast(a, wide), digits, round_mode=mode), node.type),
+        node.type,
+        [node],
+        fallible=True,
+    )
 
 
 def _decimal_step(node: Node, scale: int, step: Callable[[Datum], Datum]) -> Node:
     """Round a decimal: a digit more in front, the scale that is left behind."""
     kind = pa.decimal128(min(38, node.type.precision - node.type.scale + 1 + scale), scale)
-    wide = pa.decimal256(node.type.precision + 1, node.type.scale)
+    wide = pa.decimal256(node.type.precision + 2, node.type.scale)
     return call(lambda a: pc.cast(step(pc.cast(a, wide)), kind), kind, [node], fallible=node.type.precision >= 38)
 
 

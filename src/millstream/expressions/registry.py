@@ -127,8 +127,10 @@ INSTEAD: dict[type[exp.Expr], str] = {
 """The way out for syntax that is not supported."""
 
 
-def _rule_of_last_resort(expression: exp.Expr) -> Rule:
+def _rule_of_last_resort(expression: exp.Expr | None) -> Rule:
     """Syntax no family handles: say what it is and why it has no place in a scalar expression."""
+    if expression is None:
+        raise TypeProblem("a function lacks an argument", hint="write it between the parentheses")
     if isinstance(expression, exp.AggFunc):
         name = written(expression)
         problem: MillstreamError = PlanProblem(

@@ -268,4 +268,6 @@ def _sha2(nodes: Sequence[Node], name: Call) -> Node:
     bits = nodes[1].value if nodes[1].is_constant else None
     if bits not in sizes:
         raise TypeProblem("sha2 takes a constant length of 0, 224, 256, 384 or 512 bits")
-    return call(rowwise(lambda v: sizes[bits](v if isinstance(v, bytes) else v.encode()).hexdigest(), STRING), STRING, [nodes[0]])
+    digest = rowwise(lambda v: sizes[bits](v if isinstance(v, bytes) else v.encode()).hexdigest(), STRING)
+    node = nodes[0] if pa.types.is_binary(nodes[0].type) else text(nodes[0], name.name)
+    return call(digest, STRING, [node])
