@@ -143,3 +143,11 @@ def test_a_run_in_one_process_says_that_an_interval_has_no_effect() -> None:
         session.add_sink("Sums")
         session.sql(f"SET execution.interval = '{interval}'; INSERT INTO Sums SELECT k FROM S;")
         assert session.run().remarks == remarks
+
+
+def test_columns_of_an_answer_differ_by_more_than_their_case() -> None:
+    session = new_session()
+    session.sql("CREATE VIEW W AS SELECT k, v AS K, k AS k_1, ts FROM A")
+    assert session.stream("W").columns == ["k", "K_1", "k_1_1", "ts"]
+    counted = session.sql("SELECT k AS Window_Start, count(*) AS n FROM A [RANGE 1 SECOND] GROUP BY k")
+    assert counted.columns == ["Window_Start", "n", "window_start_1", "window_end"]

@@ -57,9 +57,10 @@ def unique_names(outputs: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Exp
 
 
 def fresh(name: str, taken: Iterable[str]) -> str:
-    """`name`, or `name_1`, `name_2`, ...: what DuckDB makes of equal names."""
+    """`name`, or `name_1`, `name_2`, ...: the first one that differs from those taken by more than its case."""
+    known = {other.lower() for other in taken}
     found, number = name, 0
-    while found in taken:
+    while found.lower() in known:
         number += 1
         found = f"{name}_{number}"
     return found
