@@ -92,7 +92,7 @@ class NameProblem(MillstreamError):
     def unknown(cls, kind: str, name: str, known: Iterable[str], *, within: str = "", place: Place | None = None) -> NameProblem:
         """`no column pric in Bid; did you mean price?`"""
         known = list(known)
-        close = get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+        close = get_close_matches(str(name).lower(), [k.lower() for k in known], n=1)
         hint = None
         if close:
             match = next(k for k in known if k.lower() == close[0])

@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[Callable[[ms.Session], object], type[ms.MillstreamError],
     "checkpoint": (lambda s: s.stream("A").start(checkpoint="c"), SetupProblem, "the local runtime has no checkpoint; use ms.Session("),
     "runs": (lambda s: s.run(checkpoint="c"), SetupProblem, "the local runtime has no checkpoint; use ms.Session("),
     "limit": (lambda s: s.stream("A").start(limit="many"), SinkProblem, "sink answer: `limit` is 'many'; give a number of rows"),
+    "runtime": (lambda s: ms.Session(None), NameProblem, "no runtime `None`; there is `spark`, `local`"),
     "name": (lambda s: s.add_sink("P", ms.MemorySink("Q")), SinkProblem, "sink P: the name of its object is Q; name both alike"),
     "no name": (lambda s: s.add_sink(""), NameProblem, "the name of a sink is empty; give it a name"),
     "sessions": (

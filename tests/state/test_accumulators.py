@@ -132,6 +132,8 @@ def test_float_sums_are_compensated() -> None:
     assert one_group("sum", pa.array([0.1] * 1_000_000)) == pytest.approx(100_000.0, rel=1e-15)
     assert one_group("sum", pa.array([inf, 1.0, -3.0])) == inf
     assert isnan(one_group("sum", pa.array([inf, -inf])))
+    with np.errstate(all="raise"):
+        assert one_group("sum", pa.array([1e308, 1e308])) == one_group("avg", pa.array([1e308, 1e308])) == inf
     assert one_group("max", pa.array([1.0, nan, 2.0])) != one_group("min", pa.array([1.0, nan, 2.0])) == 1.0
 
 

@@ -156,8 +156,8 @@ class FloatTotal(WordRows):
 
     def result(self, groups: Int64s) -> pa.Array:
         rows = self.words[groups]
-        total = np.where(np.isfinite(rows[:, 1]), rows[:, 1] + rows[:, 2], rows[:, 1])
-        if self._average:
-            with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):
+            total = np.where(np.isfinite(rows[:, 1]), rows[:, 1] + rows[:, 2], rows[:, 1])
+            if self._average:
                 total = total / rows[:, 0]
         return fixed_array(total, rows[:, 0] > 0, pa.float64())
