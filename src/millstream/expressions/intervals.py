@@ -111,9 +111,10 @@ def _months(months: Decimal | int, micros: Decimal | int = 0) -> Node:
 
 def _counted(amount: Decimal | int, end: int) -> int:
     """The amount without its fraction, where it is nearer to 0 than this end."""
-    if not Decimal(amount).is_finite() or abs(amount) >= end:
+    exact = Decimal(amount)
+    if not exact.is_finite() or abs(exact) >= end:
         raise TypeProblem("the INTERVAL is longer than time itself", hint="take a smaller number")
-    return int(amount)
+    return int(exact)
 
 
 def _words(text: str) -> Node:
