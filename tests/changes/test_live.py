@@ -97,7 +97,7 @@ def test_the_last_reader_of_a_stream_goes_and_another_comes() -> None:
     ("text", "said"),
     [
         ("DROP QUERY Dearest", "no query into a sink `Dearest`|unknown"),
-        ("DROP QUERY All", "no query would be left; stop the run instead"),
+        ("DROP QUERY All", "statement 1, line 1, column 1: no query would be left; stop the run instead"),
         ("INSERT INTO All SELECT price FROM Bid", "two queries write different columns into sink `All`"),
         ("SET execution.order = 'in-order'", "execution.order can not be changed while queries run"),
         ("SET execution.breaks = '1 -> 99'", "there is no buffer from #1 to #99"),

@@ -95,6 +95,8 @@ def test_picture(command: Command) -> None:
     done = command("explain", "pipeline.sql", "--picture", "nowhere/graph.png")
     assert done.code == 1
     assert done.err.startswith("nowhere/graph.png: No such file or directory")
+    done = command("explain", "pipeline.sql", "--picture", "graph.svg")
+    assert done.code == 2 and "a picture is a PNG, and `graph.svg` does not end in .png" in done.err
 
 
 def test_the_picture_is_of_the_graph_that_runs(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

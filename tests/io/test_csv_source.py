@@ -27,6 +27,9 @@ def test_without_a_header_columns_go_by_order(tmp_path: Path) -> None:
 def test_a_missing_column_names_file_and_column(tmp_path: Path) -> None:
     with pytest.raises(SourceProblem, match=r"has no column `b`.*header has `a`, `c`; header = false reads"):
         read_text(tmp_path, "a.csv", "a,c\n1,2\n", "a BIGINT, b BIGINT")
+    said = "no column `b`; its header is no text in UTF-8, as csv is; check the option `format`"
+    with pytest.raises(SourceProblem, match=said):
+        read_text(tmp_path, "a.csv", "PAR1\x15\x04,c\n", "b BIGINT")
     with pytest.raises(SourceProblem, match="more than one column `a`"):
         read_text(tmp_path, "a.csv", "a,A\n1,2\n", "a BIGINT")
 

@@ -161,6 +161,7 @@ def test_options_are_checked_with_their_place(tmp_path: Path) -> None:
         ({"path": path, "delimiter": "ab"}, "`delimiter` is 'ab'"),
         ({"path": path, "delimiter": '"'}, "`delimiter` and `quote` are both"),
         ({}, "stream S has no connector"),
+        ({"pth": path}, "stream S has no connector; write WITH (connector = 'file', path = '...'); there is no option `pth`"),
         ({"connector": "file"}, "the option `path` is missing"),
         ({"connector": "socket"}, "the option `port` is missing"),
         ({"connector": "socket", "port": "99999"}, "`port` is 99999"),

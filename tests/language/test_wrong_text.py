@@ -73,6 +73,7 @@ WRONG = [
     (S + "ETS NONE ETS NONE", SyntaxProblem, 3, 10, "one ETS clause", "leave one out"),
     (S + "WITH (a = 1, A = 2)", SyntaxProblem, 3, 14, "`a` is set twice", "leave one out"),
     (S + "WITH (a = x-y)", SyntaxProblem, 3, 12, "`-`", "in quotes"),
+    (S + "WITH (path = data/in)", SyntaxProblem, 3, 18, "`/`", "in quotes, such as 'data/..."),
     ("SET a.b = out-of-order", SyntaxProblem, 1, 14, "`-`", "in quotes"),
     ("SET a", SyntaxProblem, 1, 6, "end of the statement", "= and a value"),
     ("EXPLAIN PRETTY SELECT 1", SyntaxProblem, 1, 9, "`PRETTY`", "LOGICAL, GRAPH, SPARK"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from millstream.kernels.windows import expand_windows
 from millstream.testing import run
 from tests.oracle import duck
 from tests.oracle.cases import Case
@@ -315,3 +316,25 @@ def test_a_key_that_is_cast_to_another_decimal_than_that_of_the_other_side(bucke
         *streams,
         buckets=buckets,
     )
+
+
+@pytest.mark.parametrize("select", ["k, count(*) AS n, count(DISTINCT i) AS d", "DISTINCT k, i"])
+def test_tuples_of_many_windows_are_cut_into_stretches(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.plan.window.PAIRS", 8)
+    rows = tuple(row(second, second % 3, i=second % 2) for second in range(20))
+    stream = StreamSpec("A", "BIGINT", "ordered", 0, (), rows)
+    by = "" if select.startswith("DISTINCT") else " GROUP BY k"
+    ours = f"SELECT {select} FROM A [RANGE 5 SECONDS SLIDE 1 SECOND]{by}"
+    source = expanded("A", 5 * SECOND, SECOND)
+    theirs = f"SELECT {select}, window_start, window_end FROM {source}"
+    theirs += f"{by}, window_start, window_end" if by else ""
+    taken: list[int] = []
+
+    def expanding(ts: Any, *lengths: int) -> Any:
+        taken.append(len(ts))
+        return expand_windows(ts, *lengths)
+
+    for name in ("aggregate", "distinct"):
+        monkeypatch.setattr(f"millstream.operators.{name}.expand_windows", expanding)
+    check(ours, theirs, stream)
+    assert max(taken) == 1 and len(taken) == len(rows)

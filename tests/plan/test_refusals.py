@@ -165,7 +165,24 @@ REFUSED = [
         "only plain GROUP BY is supported",
     ),
     ("SELECT k FROM A WHERE g > ts", "g > ts", "> does not take STRING with TIMESTAMP"),
-    ("SELECT sum(g) AS n FROM A [RANGE 1 SECOND]", "sum", "there is no aggregate sum(STRING)"),
+    ("SELECT sum(g) AS n FROM A [RANGE 1 SECOND]", "sum", "there is no aggregate sum(STRING); CAST its argument to a number"),
+    (
+        "SELECT count(*) AS n FROM A [RANGE 30000 DAYS SLIDE 1 SECOND]",
+        "[RANGE",
+        "each tuple would be in 2,592,000,000 windows; write a greater SLIDE",
+    ),
+    ("SELECT count(*) AS n FROM A [ROWS 2000000 SLIDE 1]", "[ROWS", "each tuple would be in 2,000,000 windows"),
+    ("SELECT k FROM A ORDER BY ts", "ts", "no column `ts`; there is `k`, or add `ts` to the select list"),
+    (
+        "SELECT A.k FROM A LEFT JOIN B ON A.k = B.k WHERE B.ts BETWEEN A.ts AND A.ts + INTERVAL 1 MINUTE",
+        "k = B.k",
+        "or compare their times in ON, such as B.ts BETWEEN A.ts AND A.ts + INTERVAL 5 MINUTES",
+    ),
+    (
+        "SELECT A.k FROM A, B WHERE A.k = B.k AND abs(A.ts - B.ts) < INTERVAL 1 MINUTE",
+        "k = B.k",
+        "or compare their times in WHERE, such as B.ts BETWEEN A.ts AND A.ts + INTERVAL 5 MINUTES",
+    ),
     (
         "SELECT a.k FROM A [NOW] AS a, B [NOW] AS b WHERE a.k = b.g",
         "k = b.g",

@@ -32,6 +32,9 @@ def explain(
 
     What `run` would refuse is refused, as far as that can be told without data.
     """
+    if picture is not None and picture.suffix.lower() != ".png":
+        said = f"a picture is a PNG, and `{picture.name}` does not end in .png"
+        raise typer.BadParameter(said, param_hint="--picture")
     given = variables(values)
     text = read(file)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -97,5 +98,7 @@ def _connector(options: Options, known: Mapping[str, Connector[T]]) -> Connector
     found = options.choice("connector", known, "file" if options.has("path") else None)
     if found is None:
         hint = f"write WITH (connector = '{next(iter(known))}', path = '...')"
+        if near := [name for name in options.values if get_close_matches(name, ("connector", "path"), 1)]:
+            hint = f"{hint}; there is no option `{near[0]}`"
         raise NameProblem(f"{options.owner} has no connector", place=options.place, hint=hint)
     return known[found]

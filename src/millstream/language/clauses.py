@@ -45,7 +45,7 @@ class ClauseParser(PromiseParser):
         if minus or not self.at_word():
             raise unexpected(self.found(), self.place(), "a value: 'text', a number, true or false")
         self._advance()
-        if self._curr.token_type in (TokenType.DASH, TokenType.DOT):
+        if self._curr.token_type in (TokenType.DASH, TokenType.DOT, TokenType.SLASH, TokenType.COLON):
             shown = f"'{self._spelled(start)}{self._spelled(self._curr)}...'"
             raise unexpected(self.found(), self.place(), f"the value in quotes, such as {shown}")
         return token.text.lower() if token.token_type in (TokenType.TRUE, TokenType.FALSE) else token.text, token

@@ -94,6 +94,7 @@ class RunningAggregate(UnaryOperator):
     def __init__(self, config: Aggregate, journal: bool) -> None:
         self.config = config
         self.needs = config.needs
+        self.stretch = config.window.stretch if config.window is not None else MAX_TIME
         self.schema = config.schema
         self.empty = empty_batch(config.schema)
         keys = pa.schema([config.input.field(g) for g in config.groups])
@@ -109,8 +110,8 @@ class RunningAggregate(UnaryOperator):
         return (self.table, *self.seen.values())
 
     def handle(self, block: Block, out: Output) -> None:
-        if len(block):
-            self._update(block.batch)
+        for start in range(0, len(block), self.stretch):
+            self._update(block.batch.slice(start, self.stretch))
         for punctuation in block.punctuations:
             self._close(punctuation, out)
 

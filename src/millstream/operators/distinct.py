@@ -64,6 +64,7 @@ class RunningDistinct(UnaryOperator):
     def __init__(self, config: Distinct, journal: bool) -> None:
         self.config = config
         self.needs = config.needs
+        self.stretch = config.window.stretch if config.window is not None else MAX_TIME
         self.schema = config.schema
         self.empty = empty_batch(config.schema)
         self.table = GroupTable(pa.schema([config.input.field(c) for c in config.columns]), (), journal=journal)
@@ -73,8 +74,8 @@ class RunningDistinct(UnaryOperator):
         return (self.table,)
 
     def handle(self, block: Block, out: Output) -> None:
-        if len(block):
-            self._pass(block.batch, out)
+        for start in range(0, len(block), self.stretch):
+            self._pass(block.batch.slice(start, self.stretch), out)
         for punctuation in block.punctuations:
             self._purge(punctuation, out)
 

@@ -323,6 +323,10 @@ def _order_key(item: exp.Expr, node: Node) -> Order:
         hint = "add it to the select list under a name of its own, and order by that"
         raise UnsupportedProblem("ORDER BY takes columns of the select list", place=place_of(target), hint=hint)
     relation = Relation("", {n: n for n in node.schema.names})
-    name = Scope([relation]).column(exp.Column(this=target.this.copy())).name
+    try:
+        name = Scope([relation]).column(exp.Column(this=target.this.copy())).name
+    except NameProblem as problem:
+        problem.hint = f"{problem.hint}, or add `{target.name}` to the select list"
+        raise problem.at(place_of(target)) from None
     descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
     return Order(name, descending, not descending if nulls_first is None else bool(nulls_first))

@@ -117,7 +117,9 @@ def _check_join(node: Join) -> None:
     parts = [e for pair in node.keys for e in pair] + list(node.condition)
     other = {"left": "the right input", "right": "the left input"}.get(side, "both inputs")
     promise = f", or declare {PROMISE} the join column of {other}" if node.keys else ""
-    way_out = f"give both inputs a window such as A [RANGE 5 MINUTES], or compare their times in WHERE{promise}"
+    where = "WHERE" if node.kind == "inner" else "ON"
+    times = f"compare their times in {where}, such as B.ts BETWEEN A.ts AND A.ts + INTERVAL 5 MINUTES"
+    way_out = f"give both inputs a window such as A [RANGE 5 MINUTES], or {times}{promise}"
     ends = [(input_, name) for b in node.bands for input_, name in ((node.left, b.left), (node.right, b.right))]
     still = [_named(name, input_) for input_, name in ends if name not in input_.progressing]
     because = f", because {still[0]} is not a progressing column" if still else ""

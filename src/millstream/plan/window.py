@@ -10,6 +10,8 @@ from millstream.errors import Place
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 DAY = 86_400_000_000
+PAIRS = 1 << 22
+"""Pairs of a tuple and a window that are worked on together."""
 
 
 def end_names(taken: Sequence[str]) -> tuple[str, str]:
@@ -41,6 +43,16 @@ class Window:
     def in_days(self) -> Window:
         """The window on a DATE; NOW and no window stay what they are."""
         return replace(self, range=self.range // DAY, slide=max(self.slide // DAY, 1), days=True)
+
+    @property
+    def overlap(self) -> int:
+        """The most windows that one tuple is in."""
+        return -(-self.range // self.slide)
+
+    @property
+    def stretch(self) -> int:
+        """Tuples that are put into their windows together: each takes memory for each window it is in."""
+        return max(PAIRS // self.overlap, 1)
 
     def first_open(self, mark: int) -> int:
         """The smallest window id that a tuple at or after `mark` can still fall into."""

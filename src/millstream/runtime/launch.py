@@ -155,7 +155,7 @@ class Launch:
         builder.settle(len(self.sinks))
         graph, run = builder.graph, None if self.checkpoint is None else self.checkpoint.run
         if not graph.vertices:
-            raise PlanProblem("no query would be left", hint="stop the run instead")
+            raise PlanProblem("no query would be left", place=statements[-1].place, hint="stop the run instead")
         Execution.of(pipeline.settings).check(graph, Execution.of(self.settings))
         pipeline.settings.set("execution.breaks", Execution.of(pipeline.settings).breaks_of(graph))
         sources, sinks = _sources(graph, self.sources), _sinks(graph, self.sinks, run, self.builder.next)

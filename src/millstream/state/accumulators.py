@@ -84,7 +84,9 @@ class AccumulatorSpec:
             if found is not None:
                 return found
         argument = "*" if kind is None else type_name(kind)
-        raise TypeProblem(f"there is no aggregate {self.function}({argument})")
+        wanted = "BOOLEAN" if function.startswith(("bool", "count")) else "a number"
+        hint = "name a column" if kind is None else f"CAST its argument to {wanted}"
+        raise TypeProblem(f"there is no aggregate {self.function}({argument})", hint=hint)
 
     def _numeric(
         self, function: str, kind: pa.DataType

@@ -109,6 +109,8 @@ class _Task:
                 problem = "no column" if count == 0 else "more than one column"
                 there = ", ".join(f"`{n.strip()}`" for n in names[:12])
                 hint = f"its header has {there}; header = false reads columns by order"
+                if not all(n.isprintable() for n in names):
+                    hint = "its header is no text in UTF-8, as csv is; check the option `format`"
                 raise SourceProblem(f"{self.file} has {problem} `{column}`", hint=hint)
             self.fields.append(plain.index(column.lower()))
 

@@ -19,6 +19,9 @@ from millstream.language.types import sql_type
 from millstream.plan.nodes.base import Expression, Node, Unary, column_type
 from millstream.plan.window import DAY, Window
 
+MOST_WINDOWS = 1_000_000
+"""Windows that one tuple may be in."""
+
 
 @dataclass(frozen=True)
 class Filter(Unary):
@@ -159,6 +162,9 @@ class Windowed(Unary):
 
     def __post_init__(self) -> None:
         window, kind = self.window, self.input.schema.field(self.window.attribute).type
+        if window.slides and window.overlap > MOST_WINDOWS:
+            said = f"each tuple would be in {window.overlap:,} windows"
+            raise PlanProblem(said, hint="write a greater SLIDE")
         if window.rows:
             return
         name = "its time" if is_hidden(window.attribute) else f"`{window.attribute}`"
