@@ -16,7 +16,7 @@ from millstream.graph.execution import Execution
 from millstream.graph.explain import explain_graph, explain_spark
 from millstream.graph.graph import Graph
 from millstream.graph.joins import Joins
-from millstream.io import MemorySink, open_table, read_table, table_options, without_files
+from millstream.io import MemorySink, open_sink, open_table, read_table, table_options, without_files
 from millstream.io.rates import rates_of
 from millstream.language import parse
 from millstream.language.statements import (
@@ -74,6 +74,7 @@ class Pipeline:
                 table_options(statement.name, statement.options, statement.place)
                 self.declare(Table.of(statement), replace=statement.replace)
             case CreateSink():
+                open_sink(statement.name, statement.options, statement.place)  # refuses wrong options
                 self.declare(SinkEntry.of(statement), replace=statement.replace)
             case CreateView():
                 bind_view(statement, self.catalog)  # wrong views are found where they are written

@@ -105,6 +105,7 @@ def test_the_last_reader_of_a_stream_goes_and_another_comes() -> None:
         ("SET execution.weights = 'All: 0'", "whole numbers of at least 1"),
         ("SET execution.strategies = 'All: sideways'", "sideways"),
         ("EXPLAIN SELECT auction FROM Bid", "a run explains nothing"),
+        ("CREATE SINK More WITH (connector = 'memory', limits = 5)", "no option `limits` in sink More; did you mean `limit`?"),
         (MORE + "INSERT INTO Nowhere SELECT auction FROM Bid;", "Nowhere"),
     ],
 )

@@ -95,6 +95,11 @@ def test_several_sinks(session: ms.Session) -> None:
         ({"Bid": [(1, 2.0)]}, "stream Bid: tuple 1 has 2 values for 3 columns; they are auction, price, ts"),
         ({"Bid": [{"action": 1}]}, "no column `action` in stream Bid; did you mean `auction`?"),
         ({"Bid": [("one", 2.0, None)]}, "stream Bid: a value does not fit column `auction`"),
+        (
+            {"Bid": [(1, 2.0, None), ("two", 2.0, None)]},
+            "stream Bid: a value does not fit column `auction`: Could not convert 'two' with type str: "
+            "tried to convert to int64; it is 'two' in tuple 2",
+        ),
         ({"Bid": [(1, 2.0, "noon")]}, "stream Bid: a value does not fit column `ts`"),
         ({"Bid": pa.table({"auction": [1]})}, "no column `price` in the table given for stream Bid"),
     ],

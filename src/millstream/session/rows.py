@@ -107,8 +107,19 @@ def to_batch(owner: str, schema: pa.Schema, rows: Rows) -> pa.RecordBatch:
         try:
             arrays.append(pa.array([_value(v, column.type) for v in columns[column.name]], type=column.type))
         except (pa.ArrowException, ArithmeticError, ValueError, TypeError) as error:
-            raise TypeProblem(f"{owner}: a value does not fit column `{column.name}`: {error}") from None
+            said = f"{owner}: a value does not fit column `{column.name}`: {error}"
+            raise TypeProblem(said, hint=_unfit(columns[column.name], column.type)) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _unfit(values: Sequence[Any], kind: pa.DataType) -> str | None:
+    """The first value that fits no column of this type; None where only all of them together fit none."""
+    for number, value in enumerate(values, 1):
+        try:
+            pa.array([_value(value, kind)], type=kind)
+        except (pa.ArrowException, ArithmeticError, ValueError, TypeError):
+            return f"it is {value!r} in tuple {number}"
+    return None
 
 
 def _by_name(owner: str, schema: pa.Schema, row: Any, number: int) -> Mapping[str, Any]:
