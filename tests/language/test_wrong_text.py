@@ -88,6 +88,7 @@ WRONG = [
     (Q + "[ROWS 0]", SyntaxProblem, 2, 18, "0 rows", "ROWS 1"),
     (Q + "[ROWS -1]", SyntaxProblem, 2, 23, "number of rows", "ROWS 100"),
     (Q + "[ROWS 5 SLIDE 1 MINUTE]", SyntaxProblem, 2, 25, "SLIDE does not fit ROWS", "with ROWS a number"),
+    (Q + "(RANGE 1 MINUTE)", SyntaxProblem, 2, 17, "a window stands in brackets", "write A [RANGE 1 MINUTE]"),
     (Q + "[NOW SLIDE 1 MINUTE]", SyntaxProblem, 2, 22, "SLIDE does not fit NOW", "does not slide"),
     (Q + "[SLIDE 1 MINUTE]", SyntaxProblem, 2, 17, "no length", "RANGE <duration>"),
     (Q + "[RANGE 1 MINUTE ROWS 5]", SyntaxProblem, 2, 33, "one too many", "one length"),

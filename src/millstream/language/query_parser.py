@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any, cast
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot.tokens import TokenType
 from millstream.errors import SyntaxProblem, UnsupportedProblem
 from millstream.language.places import WRITTEN
 from millstream.language.window import KEY, StreamWindow, window_of
-from millstream.language.window_parser import WindowParser
+from millstream.language.window_parser import KINDS, WindowParser
 
 _QUERY_STARTS = {TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.FROM, TokenType.TABLE, TokenType.SENTINEL}
 
@@ -65,8 +66,14 @@ class QueryParser(WindowParser):
         return _unwrapped(this)
 
     def _refuse_window_first(self) -> None:
-        """`FROM [RANGE 10 SECONDS] Bid`."""
+        """`FROM [RANGE 10 SECONDS] Bid` and `FROM Bid (RANGE 10 SECONDS)`."""
         opening = self._curr
+        if self._next and self._next.token_type == TokenType.L_PAREN:
+            rest = self._tokens[self._index + 2 :]
+            inside = [t.text for t in takewhile(lambda token: token.token_type != TokenType.R_PAREN, rest)]
+            if inside and inside[0].lower() in KINDS:
+                hint = f"write {opening.text} [{' '.join(inside)}]"
+                raise SyntaxProblem("a window stands in brackets", place=self.place(self._next), hint=hint)
         if self._parse_stream_window() is None:
             return
         written, name = self._find_sql(opening, self._prev), self._curr.text if self._curr else ""

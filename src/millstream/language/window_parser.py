@@ -18,7 +18,7 @@ from millstream.language.problems import WINDOW_HINT
 from millstream.language.window import StreamWindow
 
 _NEVER_ALIASES = {TokenType.SET, TokenType.COMMAND, TokenType.DESCRIBE}
-_KINDS = ("range", "rows", "now")
+KINDS = ("range", "rows", "now")
 
 _CLAUSES = ("WITH", "ETS", "UNIQUE", "CLUSTERED", "CHECK", "PUNCTUATE", "TIMESTAMP", "AHEAD", "SKEW")
 _AFTER_A_DURATION = (*_CLAUSES, "SLIDE", "WA", "RANGE")
@@ -115,7 +115,7 @@ class WindowParser(SparkParser):
         while not self._match(TokenType.R_BRACKET):
             word = self._curr
             key, value = self._parse_window_part()
-            if key in parts or (key in _KINDS and parts.keys() & set(_KINDS)):
+            if key in parts or (key in KINDS and parts.keys() & set(KINDS)):
                 raise SyntaxProblem(
                     f"{word.text.upper()} is one too many",
                     place=self.place(word),
@@ -144,7 +144,7 @@ class WindowParser(SparkParser):
         raise SyntaxProblem(f"{found} is no part of a window", place=self.place(), hint=PARTS_HINT)
 
     def _build_window(self, opening: Token, parts: dict[str, Any]) -> StreamWindow:
-        kind = next((key for key in _KINDS if key in parts), None)
+        kind = next((key for key in KINDS if key in parts), None)
         if kind is None:
             raise SyntaxProblem("the window has no length", place=self.place(opening), hint="add RANGE <duration>, ROWS <number> or NOW")
         length, word = parts[kind]
