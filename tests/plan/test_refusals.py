@@ -255,7 +255,7 @@ REFUSED = [
     (
         "SELECT A.k, B.v FROM A [NOW] LEFT SEMI JOIN B [NOW] ON A.k = B.k",
         "B.v",
-        "no stream or alias `B`; there is `A`",
+        "no stream or alias `B`; a SEMI or ANTI join gives the columns of its left side alone; write JOIN",
     ),
     ("SELECT k AS __x FROM A", "k AS", "names that begin with __ are the engine's own"),
     (

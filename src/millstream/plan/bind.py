@@ -177,6 +177,7 @@ def _bind_join(left: Node, join: exp.Join, catalog: Catalog, scope: Scope) -> No
     stamp = fresh(STAMP, {*left.schema.names, *right.schema.names})
     node = Join(left, right, kind, tuple(conditions), stamp=stamp)
     if kind in ("semi", "anti"):
+        scope.unseen += [relation.alias.lower() for relation in scope.relations[len(before) :]]
         scope.relations[:] = before
     return node
 

@@ -42,6 +42,8 @@ class Scope:
 
     relations: list[Relation] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
+    """The right sides of semi and anti joins."""
 
     def names(self) -> list[str]:
         return [inner for relation in self.relations for inner in relation.columns.values()]
@@ -54,6 +56,10 @@ class Scope:
             if relation is None:
                 named = [r.alias for r in self.relations if not is_hidden(r.alias)]
                 problem = NameProblem.unknown("stream or alias", table, named, place=place_of(column))
+                if table.lower() in self.unseen:
+                    way = "a SEMI or ANTI join gives the columns of its left side alone"
+                    problem.hint = f"{way}; write JOIN to have those of both"
+                    raise problem
                 if len(named) < len(self.relations):
                     way = "a sub-query has the name that AS gives it, in Python alias()"
                     problem.hint = f"{problem.hint}; {way}" if problem.hint else way
