@@ -126,6 +126,7 @@ class Pipeline:
             try:
                 queries.append(bind_insert(query.sink.name, query.written, catalog))
                 self.plans(queries[-1:])
+                _check_columns(queries[-1], queries[:-1])
             except MillstreamError as problem:
                 unfit[f"the query into `{query.sink.name}`"] = problem
         return queries, unfit
@@ -135,12 +136,7 @@ class Pipeline:
         if self.has(bound, place):
             return
         self.plans([bound])
-        for query in self.queries:
-            if query.sink.name == bound.sink.name and _columns(query) != _columns(bound):
-                hint = f"write DROP QUERY {bound.sink.name} before, or declare a sink for each"
-                raise PlanProblem(
-                    f"another query writes other columns into sink `{bound.sink.name}`", hint=hint
-                )
+        _check_columns(bound, self.queries)
         self.queries.append(bound)
 
     def has(self, bound: nodes.Insert, place: Place | None = None) -> bool:
@@ -219,6 +215,16 @@ class Pipeline:
         if form_of(form) == "logical":
             return "\n".join(explain_logical(plan) for plan in plans)
         return explained(form, sketch(plans, in_order=self.in_order, joins=Joins.of(self.settings)), self.settings)
+
+
+def _check_columns(bound: nodes.Insert, others: Sequence[nodes.Insert]) -> None:
+    """Refuse a query whose columns differ from those that others write into its sink."""
+    for query in others:
+        if query.sink.name == bound.sink.name and _columns(query) != _columns(bound):
+            hint = f"write DROP QUERY {bound.sink.name} before, or declare a sink for each"
+            raise PlanProblem(
+                f"another query writes other columns into sink `{bound.sink.name}`", hint=hint
+            )
 
 
 def _columns(query: nodes.Insert) -> list[tuple[str, pa.DataType]]:

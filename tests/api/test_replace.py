@@ -77,6 +77,17 @@ def test_what_no_longer_fits_is_named_and_nothing_changes() -> None:
     assert session.stream("Big").columns == session.stream("A").columns == ["k", "ts"]
 
 
+def test_queries_into_one_sink_keep_writing_the_same_columns() -> None:
+    session = session_of("CREATE STREAM A (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts ORDERED WITH (path = 'a');")
+    session.sql("CREATE VIEW V AS SELECT k FROM A; CREATE SINK Out WITH (connector = 'memory');")
+    session.sql("INSERT INTO Out SELECT k FROM V; INSERT INTO Out SELECT k + 1 AS k FROM A;")
+    plan = session.explain()
+    said = "`V` is not replaced, because the query into `Out` would no longer fit: another query writes other columns"
+    with pytest.raises(PlanProblem, match=said):
+        session.sql("CREATE OR REPLACE VIEW V AS SELECT CAST(k AS STRING) AS k FROM A")
+    assert session.explain() == plan
+
+
 def test_a_query_that_would_never_answer_no_longer_fits() -> None:
     session = ms.Session("local")
     stream = (
