@@ -49,6 +49,8 @@ FOLLOWED = [
     "timestamp_millis(i)",
     "cast(d as timestamp)",
     "d + 1",
+    "date_add(d, 3)",
+    "date_sub(d, 2)",
     "d + interval 2 days",
     "d - interval 3 hours",
     "date_trunc('month', d)",

@@ -146,6 +146,14 @@ def _add(expression: Any, scope: Scope) -> Monotone | None:
     return None
 
 
+def _date_add(expression: exp.TsOrDsAdd, scope: Scope) -> Monotone | None:
+    """date_add and date_sub of a DATE."""
+    inner, amount = _follow(expression.this, scope), _constant(expression.expression, scope)
+    if inner is None or amount is None or not pa.types.is_date32(inner.kind) or not pa.types.is_integer(amount.type):
+        return None
+    return _typed(inner, expression, scope, partial(_plus, by=int(amount.value)))
+
+
 def _moved(inner: Monotone, expression: exp.Expr, scope: Scope, micros: int) -> Monotone | None:
     kind = scope.compile(expression).type
     if inner.kind == TIMESTAMP:
@@ -300,6 +308,7 @@ _RULES: dict[type[exp.Expr], Callable[[Any, Scope], Monotone | None]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.TsOrDsToDate: _to_date,
+    exp.TsOrDsAdd: _date_add,
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _trunc,
     exp.Year: _year,
