@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.oracle.cases import ALL, Case
 from tests.oracle.liveness import check, live, make_live, on_spark
 from tests.oracle.queries import Query, expanded
-from tests.oracle.streams import StreamSpec
+from tests.oracle.streams import SECOND, StreamSpec
 from tests.oracle.test_found import row
 
 EXAMPLES = max(1, settings.default.max_examples // 8)
@@ -98,3 +98,53 @@ def test_what_is_excepted_waits_and_nothing_else_does(name: str) -> None:
     more = replace(result, status=replace(result.status, state_rows=2))
     with pytest.raises(AssertionError, match="2 tuples and groups are held, 1 may be"):
         check(case, more)
+
+
+LONG = 20 * 365 * 86_400
+"""Seconds that are further than any window of a query below."""
+BEAT = ("beat",)
+LATE_SLEEPER = Case(
+    (
+        StreamSpec("A", rows=(row(11, 2, i=-3), row(11, 2, i=1))),
+        StreamSpec("B", punctuations=BEAT, rows=(row(-13, 2), row(LONG, 0, "beat"))),
+        StreamSpec("C", punctuations=BEAT, rows=(row(LONG, 0, "beat"),)),
+    ),
+    (
+        Query(
+            "SELECT a.ts AS at, b.ts AS bt, c.ts AS ct FROM A [RANGE 1 SECOND] AS a, B [RANGE 10 SECONDS] AS b,"
+            " C [RANGE 3 SECONDS] AS c WHERE a.k = b.k AND a.k = c.k",
+            "SELECT a.ts, b.ts, c.ts FROM A AS a, B AS b, C AS c WHERE false",
+        ),
+    ),
+    batch=1,
+    tree="m-join",
+    trial=0,
+    families=("many",),
+    now=12 * SECOND,
+)
+CLOSED = tuple(row(16, k, "close") for k in range(8))
+LAST_SLEEPER = Case(
+    (
+        StreamSpec("A", slack=2 * SECOND, punctuations=("close",), rows=(row(1, 1, i=2), *CLOSED)),
+        StreamSpec("B", punctuations=BEAT, rows=(row(LONG, 0, "beat"),)),
+        StreamSpec("C", declared=("unique",), rows=(row(0, 7, i=0),)),
+    ),
+    (
+        Query(
+            "SELECT a.ts AS at, b.ts AS bt, c.ts AS ct FROM B [RANGE 1 SECOND] AS a,"
+            " (SELECT DISTINCT k, i, ts FROM A) [RANGE 1 MICROSECOND] AS b,"
+            " (SELECT DISTINCT k, i, ts FROM C) [RANGE 1 MINUTE] AS c WHERE a.i = b.i AND a.i = c.k",
+            "SELECT a.ts, b.ts, c.ts FROM A AS a, B AS b, C AS c WHERE false",
+        ),
+    ),
+    batch=100,
+    order="in-order",
+    trial=3,
+    families=("many",),
+    now=17 * SECOND,
+)
+
+
+@pytest.mark.parametrize("case", [LATE_SLEEPER, LAST_SLEEPER], ids=["late", "last"])
+def test_what_sleeps_and_what_is_kept_for_it_go_with_the_last_mark(case: Case) -> None:
+    check(case, live(case))

@@ -229,18 +229,21 @@ class JoinFeedback:
         return 0 if self.config.indexed else max(len(window) for window in self.rows) / LOOKS
 
     def tell(self, port: int) -> None:
-        """An input has moved on. If it is the one opposite of the fed one: of what sleeps for it, something may be too old now."""
+        """An input has moved on. What sleeps for the one opposite of the fed one may be too old now.
+
+        When nothing sleeps any more, the joins before let go what they kept for it.
+        """
         if self.again is not None:
             self.again.release()
         if self.epoch.quiet and not self.woke:
             return
         self.epoch.turn()
-        if self.fed is None or port == self.fed:
+        sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.sleeping)
+        if self.fed is None or (port == self.fed and (sleeping or not self.woke)):
             return
         link = self.links[self.fed]
         assert link is not None
         watches = self.ready()
-        sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.sleeping)
         if sleeping or self.woke:  # also for others, which may hold this up
             self.woke = sleeping
             link.forget()

@@ -122,7 +122,10 @@ class ManyFeedback:
         return self.work.each(unknown=1.5 * SLEEPING)
 
     def _sleep(self, port: int, batch: pa.RecordBatch, hashes: UInt64s, watch: Watch) -> None:
-        self.asleep[port].add(batch, hashes, watch, self._times(port, batch))
+        times = self._times(port, batch)
+        young = times >= self.bounds[port]  # nobody comes for the others, and perhaps no mark that lets them go
+        if young.any():
+            self.asleep[port].add(batch.filter(pa.array(young)), hashes[young], watch, times[young])
 
     def _times(self, port: int, batch: pa.RecordBatch) -> Int64s:
         """A tuple expires by its own time."""
