@@ -12,6 +12,7 @@ from tests.oracle.streams import SECOND
 EQUALITIES = (
     "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.k = {b}.k", "{a}.s = {b}.s", "{a}.i = {b}.i", "{a}.i = {b}.k", "{a}.x = {b}.x", "{a}.m = {b}.m", "{a}.d = {b}.d",
     "{a}.i % 2 = {b}.i % 3", "upper({a}.s) = {b}.s", "{a}.b = {b}.b", "{a}.m = {b}.i",
+    "CAST({a}.m AS DECIMAL(10,1)) = {b}.m", "CAST({a}.m AS DECIMAL(12,4)) = CAST({b}.m AS DECIMAL(10,1))",
 )  # fmt: skip
 RESIDUALS = (
     "{a}.i < {b}.i",
