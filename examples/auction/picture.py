@@ -80,7 +80,7 @@ class Watched:
 
 def play(file: str, house: House) -> Watched:
     session = ms.Session(runtime="local")
-    session.sql((HERE / file).read_text(), **{"in": "", "out": ""})
+    session.sql((HERE / file).read_text(), **{"in": "in", "out": "out"})  # lists take their places
     live, watched = ms.testing.Live(session), Watched()
     streams = {"Auction": iter(house.auctions), "Bid": iter(house.bids)}
     heads = {name: next(rows, None) for name, rows in streams.items()}

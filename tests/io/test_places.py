@@ -50,8 +50,8 @@ ADDRESSES = [
 def test_a_scheme_is_refused_by_name(place: Path, address: str, role: str, owner: str) -> None:
     before = sorted(os.listdir(place))
     session = ms.Session("local")
-    session.sql(text(**{role: address}))
     with pytest.raises(ms.MillstreamError) as refused:
+        session.sql(text(**{role: address}))
         session.run()
     scheme = address.strip().partition(":")[0]
     assert f"the scheme `{scheme}` is not supported; give a path that is local or mounted" in str(

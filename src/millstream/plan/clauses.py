@@ -20,7 +20,7 @@ MESSAGES = {
     "sort": "SORT BY is not supported, use ORDER BY",
     "cluster": "CLUSTER BY is not supported",
     "distribute": "DISTRIBUTE BY is not supported",
-    "version": "AS OF is not supported, a table is read once, when a run begins",
+    "version": "VERSION, TIMESTAMP and SYSTEM_TIME AS OF are not supported, a table is read once, when a run begins",
     "columns": "names for columns after AS are not supported, name them in the select list",
     "on": "DISTINCT ON is not supported, aggregate in a window of the stream",
     "joins": "joins in parentheses are not supported, write a subquery",

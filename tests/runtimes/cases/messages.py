@@ -266,7 +266,7 @@ ELSEWHERE = [
     query("SELECT x FROM A LATERAL VIEW explode(n) t AS x", "LATERAL VIEW", "unfold lists", at="explode"),
     query(
         "SELECT A.k FROM A JOIN Names FOR SYSTEM_TIME AS OF A.ts ON A.k = Names.k",
-        "AS OF is not supported",
+        "SYSTEM_TIME AS OF are not supported",
         "read once",
         at="A.ts",
     ),
