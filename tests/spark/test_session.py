@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import millstream as ms
+from millstream.bench.tree import family
 from millstream.errors import SetupProblem
 from millstream.runtime.spark import cluster
 from millstream.runtime.spark.run import settings_at
-from millstream.runtime.spark.session import DYNAMIC, check_java, driver_memory, get_session
+from millstream.runtime.spark.session import DYNAMIC, check_java, driver_memory, get_session, sockets
 
 
 def java(place: Path, version: str) -> str:
@@ -46,6 +51,46 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_driver_memory_is_within_reason() -> None:
     assert 1024 <= int(driver_memory().rstrip("m").replace("2g", "2048")) <= 4096
+
+
+def tcp_sockets(pid: int) -> set[str]:
+    """The TCP sockets of a process, of either version, by their inodes."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        inodes |= {f"socket:[{line.split()[9]}]" for line in lines}
+    open_ = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            open_.add(os.readlink(file))
+    return inodes & open_
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the system does not list sockets there")
+def test_workers_open_no_port(spark) -> None:
+    """Java and its Python processes meet in a folder that nobody else may open."""
+    place = Path(spark.conf.get("spark.python.unix.domain.socket.dir"))
+    assert stat.S_IMODE(place.stat().st_mode) == stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    assert len(str(place)) + len("/.01234567-0123-0123-0123-0123456789ab.sock") <= 100
+    rows = [{"k": k, "ts": f"2026-01-01 00:00:0{k}"} for k in range(5)]
+    session = ms.Session("spark")
+    stream = session.add_stream("A", rows, schema="k INT, ts TIMESTAMP", time="ts")
+    seen: set[int] = set()
+    with stream.window("2 seconds").group_by("k").agg(n="count(*)").start() as query:
+        while query.running:
+            for pid in family(os.getpid()):
+                with suppress(OSError):
+                    if b"python" in Path(f"/proc/{pid}/exe").readlink().name.encode() and pid != os.getpid():
+                        seen.add(pid)
+                        assert not tcp_sockets(pid)
+        assert query.wait().to_arrow().num_rows == 5
+    assert len(seen) > 1
+
+
+def test_sockets_go_over_tcp_where_no_path_is_short_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sockets()["spark.python.unix.domain.socket.enabled"] == "true"
+    monkeypatch.setattr("millstream.runtime.spark.session.MOST_OF_A_SOCKET", 10)
+    assert sockets() == {}
 
 
 def test_every_thread_gets_the_running_session(spark) -> None:

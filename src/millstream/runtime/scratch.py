@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shutil
 import socket
@@ -11,22 +12,41 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-PREFIX = "millstream-of-"
+PREFIX = "millstream-"
 
 
 def directory(what: str) -> str:
     """A new directory, gone with this process at the latest."""
-    return tempfile.mkdtemp(prefix=f"{what}-", dir=_own(os.getpid()))
+    return tempfile.mkdtemp(prefix=f"{what}-", dir=_own(os.getpid(), tempfile.gettempdir()))
+
+
+def short_directory(most: int) -> str | None:
+    """A directory for sockets, whose path has at most so many characters; None where there is none."""
+    for root in dict.fromkeys((tempfile.gettempdir(), "/tmp")):
+        place = os.path.join(root, f"{_name(os.getpid())}-12345678", "s")
+        if len(os.fsencode(place)) <= most and os.access(root, os.W_OK):
+            place = os.path.join(_own(os.getpid(), root), "s")
+            os.makedirs(place, mode=0o700, exist_ok=True)
+            return place
+    return None
 
 
 @cache
-def _own(pid: int) -> str:
+def _own(pid: int, root: str) -> str:
     """Once a process: make room for it, and remove what processes have left that are no more."""
-    place = os.path.join(tempfile.gettempdir(), f"{PREFIX}{socket.gethostname()}-{process_name(pid)}")
-    _sweep(os.path.dirname(place))
-    os.makedirs(place, mode=0o700, exist_ok=True)
+    _sweep(root)
+    place = tempfile.mkdtemp(prefix=f"{_name(pid)}-", dir=root)
     atexit.register(_leave, pid, place)
     return place
+
+
+def _name(pid: int) -> str:
+    return f"{_here()}{process_name(pid)}"
+
+
+def _here() -> str:
+    """The beginning of the names on this host: of fixed length, as the paths of sockets must be short."""
+    return f"{PREFIX}{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:6]}-"
 
 
 def _leave(pid: int, place: str) -> None:
@@ -35,10 +55,10 @@ def _leave(pid: int, place: str) -> None:
 
 
 def _sweep(root: str) -> None:
-    here = f"{PREFIX}{socket.gethostname()}-"
+    here = _here()
     for folder in Path(root).glob(here + "*"):
         with suppress(OSError, ValueError):
-            name = folder.name.removeprefix(here)
+            name = folder.name.removeprefix(here).rpartition("-")[0]
             if name != process_name(int(name.split("-")[0])):
                 shutil.rmtree(folder, ignore_errors=True)
 
