@@ -79,6 +79,8 @@ STATIC: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "millstream.runtime.spark.daemon",
     "spark.log.structuredLogging.enabled": "false",
+    # Blocks are large; with 64 kB a block of some MB is passed on in many small pieces.
+    "spark.buffer.size": str(1 << 20),
 }
 
 # Blocks of 1 MB cost 10 % more CPU when the shuffle packs them, and in local mode it only goes to the page cache.
