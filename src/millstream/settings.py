@@ -37,6 +37,7 @@ SETTINGS = {
         Setting("execution.limit", 0, int, "tuples an operator takes in one step; 0 takes whole blocks"),
         Setting("execution.stages", 0, int, "stages that there are at least on Spark, for queries that come later", most=64),
         Setting("execution.buckets", 0, int, "parallel parts of a stage on Spark; 0 takes one a core"),
+        Setting("execution.partitions", 0, int, "tasks that the buckets of a stage share on Spark; 0 takes one a core"),
         Setting("execution.interval", "0 seconds", str, "least time between two micro-batches on Spark", length=True),
         Setting("join.algorithm", "auto", str, "which physical join runs", ("auto", "window", "punctuated", "punctuated-window")),
         Setting("join.tree", "auto", str, "auto, written, left-deep, right-deep, bushy, m-join, eddy, or a tree such as '((A B) (C D))'"),

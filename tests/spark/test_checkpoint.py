@@ -19,6 +19,7 @@ from millstream.errors import MillstreamError, PlanProblem, SetupProblem
 from millstream.io import FileSink, MemorySink
 from millstream.runtime.checkpoint import FORMAT, Checkpoint
 from millstream.runtime.runs import run_spark
+from millstream.runtime.status import Status
 from millstream.session import Session
 
 FILES = 8
@@ -37,20 +38,24 @@ def session(place: Path, change: Callable[[str], str] = str) -> Session:
     return made
 
 
-@pytest.fixture(scope="module")
-def half_way(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was stopped after some of its micro-batches. It has a stage more than its query needs."""
-    place = tmp_path_factory.mktemp("half-way")
+def begin(place: Path, change: Callable[[str], str]) -> Status:
+    """A run that is stopped after some of its micro-batches."""
     (place / "bids").mkdir()
     for number in range(FILES):
         rows = [f"{auction},{number + 2}.0,2026-01-01 12:{number:02d}:{10 + auction}" for auction in (1, 2, 3)]
         late = ["9,9.0,2025-01-01 12:00:00"] if number == 2 else []
         (place / "bids" / f"{number}.csv").write_text("\n".join(["auction,price,ts", *rows, *late, ""]))
     stop = threading.Event()
-    begun = session(place, lambda text: text + "SET execution.stages = 2;")
-    status = begun.run(
+    return session(place, change).run(
         checkpoint=str(place / "checkpoint"), stop=stop, on_status=lambda s: s.batches > 3 and stop.set()
     )
+
+
+@pytest.fixture(scope="module")
+def half_way(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has a stage more than its query needs."""
+    place = tmp_path_factory.mktemp("half-way")
+    status = begin(place, lambda text: text + "SET execution.stages = 2;")
     assert status.stopped and sum(status.letters.values()) == 1
     return place
 
@@ -98,7 +103,7 @@ def test_a_copy_goes_on_where_it_was_and_needs_no_number_of_buckets_or_stages(
 ) -> None:
     """Also with another machine's number of cores: here two buckets were chosen by default, and three cores would make three."""
     known = json.loads((place / "checkpoint" / "millstream.json").read_text())
-    assert known["buckets"] == 2 and known["stages"] == 2 and known["format"] == FORMAT
+    assert known["buckets"] == known["partitions"] == 2 and known["stages"] == 2 and known["format"] == FORMAT
     session(place).run(checkpoint=str(place / "checkpoint"))
     assert answer(place) == EXPECTED
     assert len((place / "out_dead_letters" / "Bid-driver-00000002.jsonl").read_text().splitlines()) == 1
@@ -151,6 +156,40 @@ def test_another_sink_or_stream_is_another_query(place: Path) -> None:
 def test_other_buckets_are_refused_with_both_numbers(place: Path) -> None:
     refused = refusal(place, lambda text: text + "SET execution.buckets = 4;")
     assert "has 2 buckets, and execution.buckets asks for 4; leave execution.buckets out to go on with 2" in refused
+
+
+def test_other_partitions_are_refused_with_both_numbers(place: Path) -> None:
+    refused = refusal(place, lambda text: text + "SET execution.partitions = 1;")
+    assert "has 2 partitions, and execution.partitions asks for 1; leave execution.partitions out" in refused
+
+
+def test_a_checkpoint_without_a_number_of_partitions_has_one_for_each_bucket(place: Path) -> None:
+    file = place / "checkpoint" / "millstream.json"
+    file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "partitions"}))
+    checkpoint = Checkpoint.open(str(place / "checkpoint"))
+    assert checkpoint.partitions(0, 7) == checkpoint.buckets(0, 7) == 2
+    checkpoint.close()
+
+
+def test_many_buckets_share_the_partitions_of_a_checkpoint(
+    spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the cores are others when the run goes on: four, where it began with two."""
+    path = tmp_path / "checkpoint"
+    assert begin(tmp_path, lambda text: text + "SET execution.buckets = 7;").stopped
+    known = json.loads((path / "millstream.json").read_text())
+    assert (known["buckets"], known["partitions"]) == (7, 2)
+    monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 4)  # type: ignore[attr-defined]
+    done = session(tmp_path).run(checkpoint=str(path))
+    assert answer(tmp_path) == EXPECTED
+    assert done.remarks == ["4 cores, and the checkpoint keeps 2 partitions: some cores stand idle"]
+
+
+def test_more_partitions_than_buckets_are_refused(spark: object, tmp_path: Path) -> None:
+    (tmp_path / "bids").mkdir()
+    (tmp_path / "bids" / "0.csv").write_text("auction,price,ts\n")
+    with pytest.raises(PlanProblem, match=r"execution.partitions = 3 is more than there are buckets \(2\); SET"):
+        session(tmp_path, lambda text: text + "SET execution.partitions = 3;").run()
 
 
 def test_more_stages_than_there_are_are_refused_with_both_numbers(place: Path) -> None:

@@ -203,6 +203,10 @@ def test_another_programs_checkpoint_is_refused(tmp_path: Path) -> None:
             "the checkpoint has 3 buckets, and this run 2; SET execution.buckets = 3, or give a new checkpoint directory",
         ),
         (
+            "query 2 2 1",
+            "the checkpoint has 1 partition, and this run 2; SET execution.partitions = 1, or give a new checkpoint directory",
+        ),
+        (
             "other 2 2",
             "the checkpoint belongs to another query; give a new checkpoint directory, or run the query it was made with",
         ),
@@ -212,7 +216,7 @@ def test_a_checkpoint_with_other_parts_is_refused_with_the_number_that_differs(
     tmp_path: Path, shape: str, said: str
 ) -> None:
     shipment = wire.Shipment.pack(toy_program(toy.FileWords(str(tmp_path))), uuid.uuid4().hex)
-    of = Reader(shipment, "query 2 2", 2, 2)
+    of = Reader(shipment, "query 2 2 2", 2, 2)
     with pytest.raises(WorkerFailure) as failure:
         of.latestOffset(of.initialOffset() | {"shape": shape}, None)
     assert str(unseal(str(failure.value))) == said
@@ -262,7 +266,7 @@ def test_a_block_beyond_all_bounds_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(wire, "LARGEST", 10)
     with pytest.raises(DataProblem, match="too large"):
-        list(wire.rows_of(Outcome(packets=(Packet(0, 0, (0, 0, 0), b"x" * 11),)), 1, 0, 0))
+        list(wire.rows_of(Outcome(packets=(Packet(0, 0, (0, 0, 0), b"x" * 11),)), (0,), 0, 0))
 
 
 def test_with_an_interval_the_pace_grows_while_micro_batches_are_short_beside_it(tmp_path: Path) -> None:

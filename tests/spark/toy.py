@@ -257,12 +257,16 @@ class ToyProgram:
     sinks: tuple[Any, ...]
     stages: int = 1
     buckets: int = 1
+    partitions: int = 0
     forgetful: bool = False
     padding: int = 0
     slow: float = 0.0
     ets_every: int | None = None
     fingerprint: str = ""
     seen: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.partitions = self.partitions or self.buckets
 
     def ingest(self, stream: int, unit: Unit, entered: int = 0) -> Iterator[Outcome]:
         for reading in self.sources[stream][1].read(unit, 1024):

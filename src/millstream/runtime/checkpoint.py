@@ -138,6 +138,16 @@ class Checkpoint:
             raise PlanProblem(said, hint=f"leave execution.buckets out to go on with {have}, or {ANEW}")
         return have
 
+    def partitions(self, asked: int, default: int) -> int:
+        """How many the run has: for good, as Spark keeps its own state by them."""
+        if self.known is None or self.last < 0:
+            return asked or default
+        have: int = self.known.get("partitions", self.known["buckets"])
+        if asked and asked != have:
+            said = f"the checkpoint {self.path} has {counted(have, 'partition')}, and execution.partitions asks for {asked}"
+            raise PlanProblem(said, hint=f"leave execution.partitions out to go on with {have}, or {ANEW}")
+        return have
+
     def stages(self, asked: int, needed: int) -> int:
         """How many the run has: for good, as Spark keeps the state of each."""
         if self.known is None or self.last < 0:
@@ -148,11 +158,11 @@ class Checkpoint:
             raise PlanProblem(said, hint=f"leave execution.stages out to go on with {have}, or {ANEW}")
         return have
 
-    def keep(self, buckets: int, stages: int) -> None:
+    def keep(self, **parts: int) -> None:
         """From here on it belongs to the query that it agreed with."""
         if not self.remote:
             with _readable(self.path):
-                save(os.path.join(self.path, OURS), {**self.next, "buckets": buckets, "stages": stages})
+                save(os.path.join(self.path, OURS), {**self.next, **parts})
 
     def close(self) -> None:
         """Let go; a run that was refused before it began leaves nothing behind."""

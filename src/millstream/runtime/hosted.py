@@ -53,12 +53,17 @@ class HostedProgram:
     execution: Execution = field(default_factory=Execution)
     least_stages: int = 0
     """How many there are at least: a query that comes later may need more than those that are there."""
+    partitions: int = 0
+    """How many partitions of Spark the buckets of a stage share; 0 for one each."""
     edition: int = 0
     """How many changes have made it what it is."""
     read: dict[str, int] = field(default_factory=dict, repr=False)
     """Tuples read so far by stream, as the tasks have told."""
     _ingests: dict[int, Ingest] = field(default_factory=dict, repr=False)
     _notes: dict[tuple[int, int], Note] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.partitions = self.partitions or self.buckets
 
     def __getstate__(self) -> dict[str, object]:
         return {**{k: v for k, v in self.__dict__.items() if k not in ("notices", "demand", "totals")}, "_ingests": {}, "_notes": {}}

@@ -78,6 +78,7 @@ class Launch:
             launch = cls._prepared(pipeline, held, keeps_letters=keeps_letters)
             held.agree(launch.facts, launch.results, launch.letters.staging)
             held.buckets(pipeline.settings.get("execution.buckets"), 0)  # before Spark is started
+            held.partitions(pipeline.settings.get("execution.partitions"), 0)
             held.stages(pipeline.settings.get("execution.stages"), 0)
             launch.hold_sinks()
         except BaseException:

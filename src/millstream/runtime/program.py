@@ -100,6 +100,8 @@ class Program(Protocol):
     sources: tuple[tuple[str, Source], ...]
     sinks: tuple[Sink, ...]
     buckets: int
+    partitions: int
+    """How many partitions of Spark the buckets of a stage share."""
 
     @property
     def stages(self) -> int: ...

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream.core.clock import Clock
-from millstream.errors import MillstreamError, counted
+from millstream.errors import MillstreamError, PlanProblem, counted
 from millstream.graph.cut import cut
 from millstream.graph.execution import Execution
 from millstream.graph.explain import label_all
@@ -140,6 +140,13 @@ def _run_spark(
         buckets = checkpoint.buckets(buckets, cores)
         stages = checkpoint.stages(stages, graph.stages)
     buckets = buckets or cores
+    partitions = settings.get("execution.partitions")
+    if partitions > buckets:
+        said = f"execution.partitions = {partitions} is more than there are buckets ({buckets})"
+        raise PlanProblem(said, hint=f"SET execution.buckets = {partitions}, or more")
+    partitions = partitions or min(cores, buckets)
+    if checkpoint is not None:
+        partitions = checkpoint.partitions(settings.get("execution.partitions"), partitions)
     own = scratch.directory("run")
     spool = (None if checkpoint is None else checkpoint.spool) or own
     limits = Limits(
@@ -159,10 +166,11 @@ def _run_spark(
         os.path.join(spool, "notices.json"),
         Execution.of(settings),
         stages,
+        partitions,
     )
     if checkpoint is not None:
         Shipment.pack(program, "")  # a program that does not pickle is refused before anything is written
-        checkpoint.keep(buckets, stages)
+        checkpoint.keep(buckets=buckets, partitions=partitions, stages=stages)
         for sink in launch.sinks:
             if isinstance(sink, FileSink):
                 sink.begin()  # before any task writes there: a crash must find its own directory again
@@ -185,6 +193,8 @@ def _run_spark(
     began, meter, ahead = time.monotonic(), Meter(), Ahead()
     ends = all(source.bounded for source in launch.sources.values())
     useless = _useless(launch, "all streams of the run end") if ends else []
+    if partitions < min(cores, buckets):
+        useless.append(f"{counted(cores, 'core')}, and the checkpoint keeps {counted(partitions, 'partition')}: some cores stand idle")
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:

@@ -1,10 +1,11 @@
-"""Bucket ids that Spark's own hash partitioning spreads evenly: bucket i lands in shuffle partition i.
+"""Bucket ids that Spark's own hash partitioning spreads evenly: bucket i lands in partition i modulo their number.
 
-With ids 0, 1, 2, ... several buckets share a partition and cores stand idle, so the ids are searched for.
+With ids 0, 1, 2, ... some partitions have many buckets and others none, so the ids are searched for.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from functools import lru_cache
 
 _MASK = 0xFFFFFFFF
@@ -28,17 +29,19 @@ def murmur3(value: int, seed: int = _SEED) -> int:
 
 
 @lru_cache(maxsize=64)
-def bucket_ids(buckets: int) -> tuple[int, ...]:
-    """The id of each bucket: the smallest int that hashes into the bucket's own partition."""
+def bucket_ids(buckets: int, partitions: int) -> tuple[int, ...]:
+    """The id of each bucket: the smallest ints that hash into the partitions of the buckets."""
+    waiting = [deque(range(partition, buckets, partitions)) for partition in range(partitions)]
     ids: dict[int, int] = {}
     candidate = 0
     while len(ids) < buckets:
-        ids.setdefault(murmur3(candidate) % buckets, candidate)  # Python's % is Spark's pmod
+        if here := waiting[murmur3(candidate) % partitions]:  # Python's % is Spark's pmod
+            ids[here.popleft()] = candidate
         candidate += 1
     return tuple(ids[bucket] for bucket in range(buckets))
 
 
 @lru_cache(maxsize=64)
-def bucket_numbers(buckets: int) -> dict[int, int]:
+def bucket_numbers(buckets: int, partitions: int) -> dict[int, int]:
     """The way back from an id to the number of the bucket."""
-    return {number: bucket for bucket, number in enumerate(bucket_ids(buckets))}
+    return {number: bucket for bucket, number in enumerate(bucket_ids(buckets, partitions))}

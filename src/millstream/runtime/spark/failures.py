@@ -96,8 +96,8 @@ def check_place(session: Any, place: str) -> None:
 
 
 def parts_differ(checkpoint: str, have: Sequence[int], asked: Sequence[int]) -> MillstreamError:
-    """A checkpoint and a run with other numbers of stages (and buckets)."""
-    for noun, number, wanted in zip(("stage", "bucket"), have, asked, strict=False):
+    """A checkpoint and a run with other numbers of stages (and buckets, and partitions)."""
+    for noun, number, wanted in zip(("stage", "bucket", "partition"), have, asked, strict=False):
         if number != wanted:
             hint = f"SET execution.{noun}s = {number}, or give a new checkpoint directory"
             return PlanProblem(f"{checkpoint} has {counted(number, noun)}, and this run {wanted}", hint=hint)

@@ -221,7 +221,7 @@ def _start(
     for key, value in settings_at(place, {} if started is None else started.config).items():
         spark.conf.set(key, value)
     _share_listeners(base, spark)
-    spark.conf.set("spark.sql.shuffle.partitions", str(program.buckets))
+    spark.conf.set("spark.sql.shuffle.partitions", str(program.partitions))
     if not durable:
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "2")
     spark.dataSource.register(MillstreamSource)
@@ -257,9 +257,12 @@ def _share_listeners(base: SparkSession, spark: SparkSession) -> None:
 
 
 def shape_of(program: Program) -> str:
-    """The part of a program that a checkpoint depends on: `fingerprint`, stages, buckets. Later editions share it."""
+    """The part of a program that a checkpoint depends on: `fingerprint`, stages, buckets, partitions.
+
+    Later editions share it.
+    """
     names = getattr(program, "fingerprint", "") or ",".join(name for name, _ in program.sources)
-    return f"{hashlib.sha256(names.encode()).hexdigest()[:16]} {program.stages} {program.buckets}"
+    return f"{hashlib.sha256(names.encode()).hexdigest()[:16]} {program.stages} {program.buckets} {program.partitions}"
 
 
 @dataclass

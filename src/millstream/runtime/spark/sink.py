@@ -102,7 +102,7 @@ class Delivery:
             program = self.shipment.open()
             onward = delivered(program, received(), part)
             watch.lap(SINK)
-            onward += [wire.spent_row(0, watch, program.buckets, epoch, 0) for epoch in epochs]
+            onward += [wire.spent_row(0, watch, wire.ids_of(program), epoch, 0) for epoch in epochs]
             for chunk in wire.in_chunks(onward):
                 yield wire.to_batch(chunk)
 

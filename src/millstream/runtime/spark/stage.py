@@ -170,7 +170,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def work(self, bucket_id: int, rows: Iterable[wire.Wire]) -> Iterable[wire.Wire]:
         watch = Watch()
         shipment = self.shipment
-        bucket = bucket_numbers(shipment.open().buckets)[bucket_id]
+        own = shipment.open()
+        bucket = bucket_numbers(own.buckets, own.partitions)[bucket_id]
         packets = []
         passing: list[wire.Wire] = []  # results and letters of earlier stages, and a program other than ours
         epoch = 0
@@ -183,13 +184,14 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 shipment = pickle.loads(row.payload)
             passing.append(row)
         program = shipment.open()
+        ids = wire.ids_of(program)
         watch.lap(TRANSFER)
         made: Iterable[wire.Wire] = ()
         if packets or shipment is not self.shipment:
             packets.sort(key=lambda packet: (packet.port, packet.order))
             stage, head = attach(program, shipment.run, self.index, bucket, self.store, shipment.edition)
             watch.lap(STATE)
-            made = list(wire.rows_of(stage.run(packets), program.buckets, epoch, bucket))
+            made = list(wire.rows_of(stage.run(packets), ids, epoch, bucket))
             watch.lap(WORK)
             head = save(stage, head, self.store)
             leave(shipment.run, self.index, bucket, stage, head.token, shipment.edition)
@@ -198,7 +200,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         if self.last:
             onward = delivered(program, onward, str(bucket))
             watch.lap(SINK)
-        return chain(onward, [wire.spent_row(self.index, watch, program.buckets, epoch, bucket)])
+        return chain(onward, [wire.spent_row(self.index, watch, ids, epoch, bucket)])
 
     def close(self) -> None:
         pass

@@ -7,7 +7,7 @@ import pickle
 import socket
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,9 +59,13 @@ class Wire(NamedTuple):
     payload: bytes
 
 
-def rows_of(outcome: Outcome, buckets: int, epoch: int, home: int) -> Iterator[Wire]:
+def ids_of(program: Program) -> tuple[int, ...]:
+    """The ids of a program's buckets, by which Spark groups."""
+    return bucket_ids(program.buckets, program.partitions)
+
+
+def rows_of(outcome: Outcome, ids: Sequence[int], epoch: int, home: int) -> Iterator[Wire]:
     """The rows of an outcome; results and letters, which no stage needs, travel with the bucket `home`."""
-    ids = bucket_ids(buckets)
     for packet in outcome.packets:
         first, second, third = packet.order
         yield _checked(Wire(ids[packet.bucket], PACKET, packet.port, first, second, third, epoch, packet.block))
@@ -73,16 +77,16 @@ def rows_of(outcome: Outcome, buckets: int, epoch: int, home: int) -> Iterator[W
         yield _checked(Wire(ids[home], NOTE, 0, 0, 0, 0, epoch, pickle.dumps(outcome.note)))
 
 
-def spent_row(stage: int, watch: Watch, buckets: int, epoch: int, home: int) -> Wire:
+def spent_row(stage: int, watch: Watch, ids: Sequence[int], epoch: int, home: int) -> Wire:
     """What a task has spent so far, on its way to the driver."""
     spent = Spent(stage, f"{socket.gethostname()}:{os.getpid()}", dict(watch.parts))
-    return Wire(bucket_ids(buckets)[home], SPENT, 0, 0, 0, 0, epoch, pickle.dumps(spent))
+    return Wire(ids[home], SPENT, 0, 0, 0, 0, epoch, pickle.dumps(spent))
 
 
-def program_rows(shipment: Shipment, buckets: int, epoch: int) -> Iterator[Wire]:
+def program_rows(shipment: Shipment, ids: Sequence[int], epoch: int) -> Iterator[Wire]:
     """The program on its way to every bucket, where it is not the one that the workers have."""
     payload = pickle.dumps(shipment)
-    for id_ in bucket_ids(buckets):
+    for id_ in ids:
         yield _checked(Wire(id_, PROGRAM, 0, shipment.edition, 0, 0, epoch, payload))
 
 
