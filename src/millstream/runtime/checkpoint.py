@@ -139,7 +139,7 @@ class Checkpoint:
         return have
 
     def partitions(self, asked: int, default: int) -> int:
-        """How many the run has: for good, as Spark keeps its own state by them."""
+        """Partitions of the run: for good, as Spark keeps its own state by them."""
         if self.known is None or self.last < 0:
             return asked or default
         have: int = self.known.get("partitions", self.known["buckets"])

@@ -54,7 +54,7 @@ class HostedProgram:
     least_stages: int = 0
     """How many there are at least: a query that comes later may need more than those that are there."""
     partitions: int = 0
-    """How many partitions of Spark the buckets of a stage share; 0 for one each."""
+    """Partitions of Spark that the buckets of a stage share; 0 for one each."""
     edition: int = 0
     """How many changes have made it what it is."""
     read: dict[str, int] = field(default_factory=dict, repr=False)

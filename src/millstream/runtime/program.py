@@ -101,7 +101,7 @@ class Program(Protocol):
     sinks: tuple[Sink, ...]
     buckets: int
     partitions: int
-    """How many partitions of Spark the buckets of a stage share."""
+    """Partitions of Spark that the buckets of a stage share."""
 
     @property
     def stages(self) -> int: ...
