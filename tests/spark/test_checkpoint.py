@@ -182,7 +182,7 @@ def test_many_buckets_share_the_partitions_of_a_checkpoint(
     monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 4)  # type: ignore[attr-defined]
     done = session(tmp_path).run(checkpoint=str(path))
     assert answer(tmp_path) == EXPECTED
-    assert done.remarks == ["4 cores, and the checkpoint keeps 2 partitions: some cores stand idle"]
+    assert done.remarks == ["the checkpoint keeps 7 buckets in 2 partitions, and this run has 4 cores"]
 
 
 def test_more_partitions_than_buckets_are_refused(spark: object, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class StatementParser(ClauseParser):
         place = self.place(start)
         replace = bool(self._match_text_seq("OR", "REPLACE"))
         kind = self._curr.text.upper() if self._curr else ""
-        if self._next and self._next.text.upper() == "IF":
+        if [token.text.upper() for token in self._tokens[self._index + 1 : self._index + 3]] == ["IF", "NOT"]:
             hint = f"write CREATE OR REPLACE {kind}"
             raise SyntaxProblem("IF NOT EXISTS is no clause here", place=self.place(self._next), hint=hint)
         if self._match_text_seq("STREAM"):

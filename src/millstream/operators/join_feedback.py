@@ -238,8 +238,10 @@ class JoinFeedback:
         if self.epoch.quiet and not self.woke:
             return
         self.epoch.turn()
+        if self.fed is None or (port == self.fed and not self.woke):
+            return
         sleeping = any(len(sleepers) for holder in self.holders() for sleepers in holder.sleeping)
-        if self.fed is None or (port == self.fed and (sleeping or not self.woke)):
+        if port == self.fed and sleeping:
             return
         link = self.links[self.fed]
         assert link is not None

@@ -192,9 +192,10 @@ def _run_spark(
 
     began, meter, ahead = time.monotonic(), Meter(), Ahead()
     ends = all(source.bounded for source in launch.sources.values())
-    useless = _useless(launch, "all streams of the run end") if ends else []
-    if partitions < min(cores, buckets):
-        useless.append(f"{counted(cores, 'core')}, and the checkpoint keeps {counted(partitions, 'partition')}: some cores stand idle")
+    remarks = _useless(launch, "all streams of the run end") if ends else []
+    if checkpoint is not None and checkpoint.last >= 0 and partitions != cores:
+        kept = f"{counted(buckets, 'bucket')} in {counted(partitions, 'partition')}"
+        remarks.append(f"the checkpoint keeps {kept}, and this run has {counted(cores, 'core')}")
     last = Status()
 
     def status(counted: Mapping[int, int], batches: int) -> Status:
@@ -203,7 +204,7 @@ def _run_spark(
         made.rate_in, made.rate_out = meter.rates(sum(made.tuples_in.values()), made.tuples_out)
         made.behind = launch.behind(made.marks, time.time())
         made.batch, made.spent = last.batch, dict(last.spent)
-        made.remarks = useless + ahead.lines(made.tuples_in)
+        made.remarks = remarks + ahead.lines(made.tuples_in)
         made.operators = program.totals.metrics(label_all(program.cut.graph), round(seconds * 1e6), microseconds())
         return made
 

@@ -23,7 +23,7 @@ def directory(what: str) -> str:
 def short_directory(most: int) -> str | None:
     """A directory for sockets, whose path has at most so many characters; None where there is none."""
     for root in dict.fromkeys((tempfile.gettempdir(), "/tmp")):
-        place = os.path.join(root, f"{_name(os.getpid())}-12345678", "s")
+        place = os.path.join(root, f"{_name(os.getpid())}-12345678", "s")  # mkdtemp adds as many characters
         if len(os.fsencode(place)) <= most and os.access(root, os.W_OK):
             place = os.path.join(_own(os.getpid(), root), "s")
             os.makedirs(place, mode=0o700, exist_ok=True)

@@ -45,7 +45,7 @@ def warm_up() -> None:
 class SeldomGarbage:
     """Stands for the module `gc` in PySpark's daemon, whose workers collect garbage after every task.
 
-    That takes 10 ms and more a task. Python's own thresholds go on, so that little is left for a full collection.
+    Python's own thresholds go on, so that little is left for a full collection.
     """
 
     def __init__(self, tasks: int = 100) -> None:
